@@ -1,0 +1,6 @@
+export {
+  describe,
+  type ErrorCode,
+  isMooncakeKvError,
+  MooncakeKvError,
+} from "../generated/typescript/runtime/errors.js";

@@ -1,0 +1,201 @@
+import { describe, MooncakeKvError } from "../errors.js";
+import { DEFAULT_RELEASE, RELEASES, type Release } from "../release.js";
+import {
+  type BlockFormat,
+  blockFormat,
+  DEFAULT_HASH_ALGORITHM,
+  type HashAlgorithm,
+  hashLength,
+  isCryptographic,
+  parseHashAlgorithm,
+} from "./algorithm.js";
+import type { BlobBlockHashes, BlockHash } from "./blob-block-hashes.js";
+import { BlockHashSession } from "./block-hash-session.js";
+import { cborDumps } from "./cbor.js";
+import { type Digest, loadDigest, sha256 } from "./digest.js";
+import type { Hashable } from "./hashable.js";
+import type { BlockHashKernel } from "./kernel.js";
+import { resolveNoneHash, unshareableRoot } from "./none-hash.js";
+import { pickleDumps } from "./pickle.js";
+import type { HashRequest, TokenIds } from "./request.js";
+
+/** How an engine hashes its blocks. */
+export interface BlockHasherOptions {
+  /** The engine's vLLM release; what is hashed depends on it. Default: the newest. */
+  readonly release?: Release;
+  /** `--prefix-caching-hash-algo`. Default: `sha256`, as in vLLM. */
+  readonly algorithm?: HashAlgorithm;
+  /** Tokens of one hashed block (`hash_block_size`). */
+  readonly blockSize: number;
+  /** The engine's PYTHONHASHSEED, exactly as set; leave it out where the engine has none. */
+  readonly seed?: string | undefined;
+  /** The root itself, where it is known and the seed is not. Wins over `seed`. */
+  readonly noneHash?: Uint8Array;
+  /**
+   * `"shared"` (default) refuses a root that no other process can compute; `"private"` allows it, for hashes that stay
+   * in this process.
+   */
+  readonly rootSharing?: "shared" | "private";
+  /** Tokens after a block that its hash covers as well (drafters; vllm-0.33). Default: 0. */
+  readonly numHashLookaheadTokens?: number;
+  /** A native fast path for the sha256 algorithms. */
+  readonly kernel?: BlockHashKernel | undefined;
+}
+
+/** How `hashAsync` behaves. */
+export interface HashAsyncOptions {
+  /** Ends the work with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Hashes token blocks exactly as a vLLM engine does: each hash covers its block and, through its parent, everything
+ * before it. Mirrors vLLM's `get_request_block_hasher`, `hash_block_tokens` and `init_none_hash`.
+ */
+export class BlockHasher {
+  readonly release: Release;
+  readonly algorithm: HashAlgorithm;
+  readonly format: BlockFormat;
+  readonly blockSize: number;
+  /** Bytes of one hash. */
+  readonly hashLength: number;
+  readonly numHashLookaheadTokens: number;
+  /** The text the root was made of; undefined where the root is plain bytes. */
+  readonly seed: string | undefined;
+  /** The parent of every first block: vLLM's NONE_HASH. */
+  readonly noneHash: BlockHash;
+  /** Whether another process with the same settings gets the same hashes. */
+  readonly shareable: boolean;
+  readonly kernel: BlockHashKernel | undefined;
+  /** Digests serialised bytes with this algorithm. */
+  readonly digest: Digest;
+
+  /**
+   * For the sha256 algorithms; the xxhash ones need `BlockHasher.create`.
+   *
+   * @throws MooncakeKvError `ERR_HASH` for options that no engine can have, or a root that can't be shared.
+   */
+  constructor(options: BlockHasherOptions, digest?: Digest) {
+    this.release = checkRelease(options.release ?? DEFAULT_RELEASE);
+    this.algorithm = parseHashAlgorithm(options.algorithm ?? DEFAULT_HASH_ALGORITHM);
+    this.format = blockFormat(this.algorithm);
+    this.blockSize = checkCount("blockSize", options.blockSize, 1);
+    this.hashLength = hashLength(this.algorithm);
+    this.numHashLookaheadTokens = checkCount(
+      "numHashLookaheadTokens",
+      options.numHashLookaheadTokens ?? 0,
+      0,
+    );
+    if (this.numHashLookaheadTokens > 0 && this.release !== "vllm-0.33")
+      throw new MooncakeKvError(
+        "ERR_HASH",
+        `numHashLookaheadTokens ${this.numHashLookaheadTokens} does not exist in ${this.release}; it came with vllm-0.33`,
+        { release: this.release },
+      );
+    this.digest = digest ?? syncDigest(this.algorithm);
+    this.kernel = isCryptographic(this.algorithm) ? options.kernel : undefined;
+    if (options.noneHash !== undefined) {
+      this.seed = undefined;
+      this.noneHash = Uint8Array.from(options.noneHash);
+      this.shareable = true;
+      return;
+    }
+    if (options.seed !== undefined && typeof options.seed !== "string")
+      throw new MooncakeKvError(
+        "ERR_HASH",
+        `seed ${describe(options.seed)} is not a text; pass PYTHONHASHSEED as set`,
+      );
+    const root = resolveNoneHash(this.algorithm, this.digest, options.seed, this.release);
+    if (!root.shareable && options.rootSharing !== "private")
+      throw unshareableRoot(this.algorithm, this.release);
+    this.seed = root.seed;
+    this.noneHash = root.noneHash;
+    this.shareable = root.shareable;
+  }
+
+  /** A hasher for any algorithm; loads what the algorithm needs first. */
+  static async create(options: BlockHasherOptions): Promise<BlockHasher> {
+    return new BlockHasher(
+      options,
+      await loadDigest(parseHashAlgorithm(options.algorithm ?? DEFAULT_HASH_ALGORITHM)),
+    );
+  }
+
+  /**
+   * The hashes of all full blocks of a prompt; a tail shorter than a block is not hashed.
+   *
+   * @throws MooncakeKvError `ERR_HASH` for a token id that is not a whole number of 0 to 2^32 - 1, and for requests
+   * that no engine accepts.
+   */
+  hash(input: TokenIds | HashRequest): BlobBlockHashes {
+    const session = this.session(asRequest(input));
+    session.advance();
+    return session.hashes;
+  }
+
+  /** `hash` in slices of a few milliseconds, so that a long prompt does not stall other work. */
+  async hashAsync(input: TokenIds | HashRequest, options: HashAsyncOptions = {}): Promise<BlobBlockHashes> {
+    const session = this.session(asRequest(input));
+    await session.advanceAsync(options.signal);
+    return session.hashes;
+  }
+
+  /** Starts hashing a request that will grow: `session.append(tokens)` hashes what became full. */
+  session(request: HashRequest = {}): BlockHashSession {
+    return new BlockHashSession(this, request);
+  }
+
+  /**
+   * The hash of one explicit block. Mirrors vLLM's `hash_block_tokens`.
+   *
+   * @param parent the hash before it; null or empty for a first block.
+   */
+  hashBlock(
+    parent: Uint8Array | null,
+    tokens: readonly (number | bigint)[] | Uint32Array,
+    extraKeys: Hashable = null,
+  ): BlockHash {
+    const start = parent === null || parent.length === 0 ? this.noneHash : parent;
+    const dumps = this.format === "cbor" ? cborDumps : pickleDumps;
+    return this.digest(dumps([start, Array.from<number | bigint>(tokens), extraKeys]));
+  }
+}
+
+function asRequest(input: TokenIds | HashRequest): HashRequest {
+  return "length" in input && typeof input.length === "number"
+    ? { promptTokenIds: input as TokenIds }
+    : (input as HashRequest);
+}
+
+function syncDigest(algorithm: HashAlgorithm): Digest {
+  if (isCryptographic(algorithm)) return sha256;
+  throw new MooncakeKvError(
+    "ERR_HASH",
+    `${algorithm} is WebAssembly that must be loaded first: use await BlockHasher.create(options)`,
+    { algorithm },
+  );
+}
+
+function checkRelease(release: Release): Release {
+  if (!RELEASES.includes(release))
+    throw new MooncakeKvError(
+      "ERR_HASH",
+      `unknown release ${describe(release)}; known are ${RELEASES.join(", ")}`,
+      {
+        release,
+      },
+    );
+  return release;
+}
+
+function checkCount(name: string, value: number, minimum: number): number {
+  if (!Number.isSafeInteger(value) || value < minimum)
+    throw new MooncakeKvError(
+      "ERR_HASH",
+      `${name} ${describe(value)} is not a whole number of ${minimum} or more`,
+      {
+        [name]: value,
+      },
+    );
+  return value;
+}

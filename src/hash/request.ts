@@ -1,0 +1,94 @@
+import { describe, MooncakeKvError } from "../errors.js";
+import type { Release } from "../release.js";
+
+/** A list of token ids: whole numbers of 0 to 2^32 - 1. */
+export type TokenIds = ArrayLike<number>;
+
+/** Where one multimodal item lies in the prompt. Mirrors vLLM's `MultiModalFeatureSpec` with its position. */
+export interface MmFeature {
+  /** The item's hash or uuid, as the engine knows it. */
+  readonly identifier: string;
+  /** First token of the placeholder. */
+  readonly offset: number;
+  /** Tokens of the placeholder. */
+  readonly length: number;
+}
+
+/** The adapter of a LoRA request. Mirrors vLLM's `LoRARequest`. */
+export interface LoraRequest {
+  readonly loraName: string;
+  /** Enters the hash since vllm-0.31. */
+  readonly loraPath?: string;
+}
+
+/** Prompt embeddings as raw tensor bytes, row after row. */
+export interface PromptEmbeds {
+  readonly data: Uint8Array;
+  /** Number of rows, one a prompt token. */
+  readonly rows: number;
+}
+
+/** Everything of a request that enters its block hashes. Mirrors the fields of vLLM's `Request`. */
+export interface HashRequest {
+  /** The prompt. May be absent when `promptEmbeds` is given: the tokens then count as 0. */
+  readonly promptTokenIds?: TokenIds;
+  readonly loraRequest?: LoraRequest;
+  /** Isolates caches on purpose; empty means none. */
+  readonly cacheSalt?: string;
+  /** Multimodal items, sorted by offset. */
+  readonly mmFeatures?: readonly MmFeature[];
+  readonly promptEmbeds?: PromptEmbeds;
+  /** With both tokens and embeddings: which positions are real tokens. The others count as token 0 (since
+   * vllm-0.31). */
+  readonly promptIsTokenIds?: readonly boolean[];
+  /**
+   * Whether equal texts of the request are one Python object. They are not when the request came over the engine's
+   * wire, as in a served engine (the default); they may be in a process that builds its requests itself. Changes
+   * digests of the pickle algorithms only, and only where one block holds two equal texts.
+   */
+  readonly sharedTexts?: boolean;
+}
+
+/** Checks the parts of a request that are not token ids. */
+export function checkRequest(request: HashRequest): void {
+  const { mmFeatures = [], promptEmbeds, promptIsTokenIds, promptTokenIds, loraRequest, cacheSalt } = request;
+  for (const [index, feature] of mmFeatures.entries()) {
+    if (typeof feature.identifier !== "string")
+      throw bad(`mmFeatures[${index}].identifier ${describe(feature.identifier)} is not a text`);
+    for (const field of ["offset", "length"] as const)
+      if (!Number.isSafeInteger(feature[field]) || feature[field] < 0)
+        throw bad(
+          `mmFeatures[${index}].${field} ${describe(feature[field])} is not a whole number of 0 or more`,
+        );
+  }
+  if (loraRequest !== undefined && typeof loraRequest.loraName !== "string")
+    throw bad(`loraRequest.loraName ${describe(loraRequest.loraName)} is not a text`);
+  if (cacheSalt !== undefined && typeof cacheSalt !== "string")
+    throw bad(`cacheSalt ${describe(cacheSalt)} is not a text`);
+  if (promptEmbeds !== undefined) {
+    const { data, rows } = promptEmbeds;
+    if (!Number.isSafeInteger(rows) || rows < 0 || (rows === 0 ? data.length > 0 : data.length % rows !== 0))
+      throw bad(
+        `promptEmbeds has ${data.length} bytes in ${describe(rows)} rows; rows must be of equal size`,
+      );
+  }
+  if (promptIsTokenIds !== undefined && promptIsTokenIds.length !== (promptTokenIds?.length ?? 0))
+    throw bad(
+      `promptIsTokenIds has ${promptIsTokenIds.length} entries for ${promptTokenIds?.length ?? 0} prompt tokens`,
+    );
+}
+
+/**
+ * The prompt tokens as they enter the hashes: 0 where an embedding stands. vllm-0.27 keeps the tokens of a mixed
+ * prompt as they are.
+ */
+export function promptTokens(request: HashRequest, release: Release): TokenIds {
+  const { promptTokenIds, promptEmbeds, promptIsTokenIds } = request;
+  if (promptTokenIds === undefined) return new Uint32Array(promptEmbeds?.rows ?? 0);
+  if (promptIsTokenIds === undefined || release === "vllm-0.27") return promptTokenIds;
+  return Array.from(promptTokenIds, (token, index) => (promptIsTokenIds[index] ? token : 0));
+}
+
+function bad(message: string): MooncakeKvError {
+  return new MooncakeKvError("ERR_HASH", message);
+}
