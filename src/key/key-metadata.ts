@@ -1,0 +1,62 @@
+import { describe, MooncakeKvError } from "../errors.js";
+
+/**
+ * What a key says about who stored a block. Mirrors vLLM's `KeyMetadata`.
+ */
+export interface KeyMetadata {
+  /** Last part of the model path; see `modelBasename`. */
+  readonly modelName: string;
+  /** Tensor-parallel rank, or the shard id where a layout is shared between TP sizes. */
+  readonly tpRank: number;
+  readonly pcpRank: number;
+  readonly dcpRank: number;
+  readonly ppRank: number;
+  /** Index among the connector's cache groups. */
+  readonly groupId: number;
+  /** Separates deployments on one store; empty means none. */
+  readonly cachePrefix: string;
+  /** Names a store payload format; empty means the rank-local one. Since vllm-0.31. */
+  readonly storeNamespace: string;
+}
+
+/** Key metadata as a caller may write it: what has a default in vLLM may be left out. */
+export type KeyMetadataInit = Pick<KeyMetadata, "modelName"> & Partial<KeyMetadata>;
+
+/**
+ * Complete key metadata; ranks and group default to 0, texts to empty.
+ *
+ * @throws MooncakeKvError `ERR_KEY` for a rank that is not a whole number, or a text that UTF-8 can't carry.
+ */
+export function keyMetadata(init: KeyMetadataInit): KeyMetadata {
+  return {
+    modelName: text("modelName", init.modelName),
+    tpRank: rank("tpRank", init.tpRank ?? 0),
+    pcpRank: rank("pcpRank", init.pcpRank ?? 0),
+    dcpRank: rank("dcpRank", init.dcpRank ?? 0),
+    ppRank: rank("ppRank", init.ppRank ?? 0),
+    groupId: rank("groupId", init.groupId ?? 0),
+    cachePrefix: text("cachePrefix", init.cachePrefix ?? ""),
+    storeNamespace: text("storeNamespace", init.storeNamespace ?? ""),
+  };
+}
+
+/**
+ * Checks one rank or group id. Negative ones are formatted as Python formats them; that no engine has them is for the
+ * schema to say. @throws MooncakeKvError `ERR_KEY`.
+ */
+export function rank(name: string, value: number): number {
+  if (!Number.isSafeInteger(value))
+    throw new MooncakeKvError("ERR_KEY", `${name} ${describe(value)} is not a whole number below 2^53`, {
+      [name]: value,
+    });
+  return value;
+}
+
+/** Checks one text of a key. @throws MooncakeKvError `ERR_KEY`. */
+export function text(name: string, value: string): string {
+  if (typeof value !== "string" || !value.isWellFormed())
+    throw new MooncakeKvError("ERR_KEY", `${name} ${describe(value)} is not a text that UTF-8 can carry`, {
+      [name]: value,
+    });
+  return value;
+}

@@ -1,0 +1,134 @@
+import { describe, MooncakeKvError } from "../errors.js";
+import type { BlobBlockHashes } from "../hash/blob-block-hashes.js";
+
+/** All keys of a table as one buffer: key i is the UTF-8 text in `bytes[offsets[i], offsets[i + 1])`. */
+export interface FlatKeys {
+  readonly bytes: Uint8Array;
+  /** One offset a key, plus the end. */
+  readonly offsets: Uint32Array;
+}
+
+/** Two ASCII digits of each byte: the first in the low half, the second in the high half. */
+const HEX: Uint16Array = Uint16Array.from({ length: 256 }, (_, byte) => {
+  const text = byte.toString(16).padStart(2, "0");
+  return text.charCodeAt(0) | (text.charCodeAt(1) << 8);
+});
+
+/**
+ * The keys of a batch, kept as what they are made of: a few prefixes and many digests. A key's text exists only when
+ * asked for; `flat()` writes all of them into one buffer, which is what crosses the native boundary.
+ */
+export class KeyTable {
+  readonly length: number;
+  readonly #source: Source;
+  #flat: FlatKeys | undefined;
+
+  private constructor(length: number, source: Source) {
+    this.length = length;
+    this.#source = source;
+  }
+
+  /** One key a hash: `prefix@hex`. `prefix` is what `PoolKey.buildPrefix` returns. */
+  static fromHashes(prefix: string, hashes: BlobBlockHashes): KeyTable {
+    return KeyTable.fromPrefixes([prefix], hashes);
+  }
+
+  /**
+   * One key for each hash and each prefix, prefixes innermost: the order in which a rank that holds several shards of
+   * a block lists them.
+   */
+  static fromPrefixes(prefixes: readonly string[], hashes: BlobBlockHashes): KeyTable {
+    return new KeyTable(prefixes.length * hashes.length, { kind: "hashes", prefixes, hashes });
+  }
+
+  /** Keys that are given as text. */
+  static fromTexts(keys: readonly string[]): KeyTable {
+    for (const [index, key] of keys.entries())
+      if (typeof key !== "string")
+        throw new MooncakeKvError("ERR_KEY", `key ${index} is ${describe(key)}; a key is a string`, {
+          index,
+        });
+    return new KeyTable(keys.length, { kind: "texts", keys: [...keys] });
+  }
+
+  /** Key `index` as text; undefined outside the table. */
+  at(index: number): string | undefined {
+    if (!Number.isInteger(index) || index < 0 || index >= this.length) return undefined;
+    const source = this.#source;
+    if (source.kind === "texts") return source.keys[index];
+    const count = source.prefixes.length;
+    const hash = source.hashes.at(Math.floor(index / count))!;
+    return `${source.prefixes[index % count]}@${Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("hex")}`;
+  }
+
+  /**
+   * All keys as UTF-8, made once and kept.
+   *
+   * @throws MooncakeKvError `ERR_KEY` when they need 4 GiB or more.
+   */
+  flat(): FlatKeys {
+    this.#flat ??= this.#source.kind === "texts" ? flatTexts(this.#source.keys) : flatHashes(this.#source);
+    return this.#flat;
+  }
+
+  /** All keys as an array of text. */
+  toArray(): string[] {
+    return [...this];
+  }
+
+  *[Symbol.iterator](): Iterator<string> {
+    for (let index = 0; index < this.length; index++) yield this.at(index)!;
+  }
+}
+
+type Source =
+  | { readonly kind: "texts"; readonly keys: readonly string[] }
+  | { readonly kind: "hashes"; readonly prefixes: readonly string[]; readonly hashes: BlobBlockHashes };
+
+function flatTexts(keys: readonly string[]): FlatKeys {
+  const offsets = new Uint32Array(keys.length + 1);
+  let total = 0;
+  for (const [index, key] of keys.entries()) {
+    total += Buffer.byteLength(key);
+    offsets[index + 1] = checkedSize(total);
+  }
+  const bytes = Buffer.allocUnsafe(total);
+  for (const [index, key] of keys.entries()) bytes.write(key, offsets[index]!);
+  return { bytes, offsets };
+}
+
+function flatHashes({ prefixes, hashes }: Extract<Source, { kind: "hashes" }>): FlatKeys {
+  const heads = prefixes.map((prefix) => Buffer.from(`${prefix}@`));
+  const digits = hashes.hashLength * 2;
+  const rowBytes = heads.reduce((sum, head) => sum + head.length + digits, 0);
+  const bytes = Buffer.alloc(checkedSize(rowBytes * hashes.length));
+  const offsets = new Uint32Array(prefixes.length * hashes.length + 1);
+  const { blob, hashLength } = hashes;
+  let at = 0;
+  let key = 0;
+  for (let row = 0; row < hashes.length; row++) {
+    for (const head of heads) {
+      bytes.set(head, at);
+      at += head.length;
+      for (let i = row * hashLength; i < (row + 1) * hashLength; i++) {
+        const pair = HEX[blob[i]!]!;
+        bytes[at++] = pair & 0xff;
+        bytes[at++] = pair >> 8;
+      }
+      offsets[++key] = at;
+    }
+  }
+  return { bytes, offsets };
+}
+
+function checkedSize(size: number): number {
+  if (size > 0xffff_ffff)
+    throw new MooncakeKvError(
+      "ERR_KEY",
+      `the keys of one table need ${size} bytes; 2^32 - 1 is the limit, split it`,
+      {
+        size,
+      },
+    );
+  return size;
+}
