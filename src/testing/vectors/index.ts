@@ -1,0 +1,11 @@
+import { chunkHandlers } from "./chunk.js";
+import type { VectorHandlers } from "./handler.js";
+import { hashHandlers } from "./hash.js";
+import { keyHandlers } from "./key.js";
+
+/** The handlers of every op that this implementation knows. */
+export const vectorHandlers: VectorHandlers = {
+  ...hashHandlers,
+  ...keyHandlers,
+  ...chunkHandlers,
+};

@@ -1,0 +1,119 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { isMooncakeKvError } from "../../errors.js";
+import { type Difference, firstDifference } from "./compare.js";
+import type { JsonObject, JsonValue, VectorHandlers } from "./handler.js";
+import { mayBeRefused, releaseOfSource } from "./sources.js";
+
+/** One failed line of a vector file. */
+export interface VectorFailure extends Difference {
+  readonly id: string;
+}
+
+/** Counts of one op of a file. */
+export interface OpReport {
+  total: number;
+  passed: number;
+  failed: number;
+}
+
+/** What became of one vector file. */
+export interface FileReport extends OpReport {
+  readonly file: string;
+  readonly ops: Record<string, OpReport>;
+  /** How many records showed each deliberate deviation from vLLM. */
+  readonly deviations: Record<string, number>;
+  readonly failures: VectorFailure[];
+}
+
+interface VectorLine {
+  readonly id: string;
+  readonly source: string;
+  readonly op: string;
+  readonly input: JsonObject;
+  readonly expected?: JsonValue;
+  readonly error?: JsonValue;
+  readonly same_in?: readonly string[];
+}
+
+/**
+ * Runs a golden vector file against handlers: each line for its source and for every release in its `same_in`. A line
+ * with an unknown op, an unknown source or unreadable JSON counts as failed. Lines are read one at a time.
+ */
+export async function runVectorFile(path: string, handlers: VectorHandlers): Promise<FileReport> {
+  const lines = createInterface({
+    input: createReadStream(path, "utf8"),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  });
+  return runVectorLines(path, lines, handlers);
+}
+
+/** `runVectorFile` for lines that come from elsewhere. */
+export async function runVectorLines(
+  file: string,
+  lines: AsyncIterable<string> | Iterable<string>,
+  handlers: VectorHandlers,
+): Promise<FileReport> {
+  const report: FileReport = { file, total: 0, passed: 0, failed: 0, ops: {}, deviations: {}, failures: [] };
+  let number = 0;
+  for await (const text of lines) {
+    number++;
+    if (text.trim() === "") continue;
+    const line = parseLine(text);
+    const op = typeof line === "string" ? "(unreadable)" : line.op;
+    const failure =
+      typeof line === "string"
+        ? { id: `line ${number}`, path: "$", expected: "a vector", actual: line }
+        : await runLine(line, handlers);
+    report.ops[op] ??= { total: 0, passed: 0, failed: 0 };
+    for (const counts of [report, report.ops[op]]) {
+      counts.total++;
+      counts[failure ? "failed" : "passed"]++;
+    }
+    if (failure) report.failures.push(failure);
+  }
+  return report;
+}
+
+function parseLine(text: string): VectorLine | string {
+  try {
+    const line = JSON.parse(text) as Partial<VectorLine>;
+    const complete =
+      typeof line.id === "string" &&
+      typeof line.source === "string" &&
+      typeof line.op === "string" &&
+      typeof line.input === "object" &&
+      (line.expected !== undefined || line.error !== undefined);
+    return complete ? (line as VectorLine) : "a line without id, source, op, input and expected or error";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+async function runLine(line: VectorLine, handlers: VectorHandlers): Promise<VectorFailure | undefined> {
+  const handler = Object.hasOwn(handlers, line.op) ? handlers[line.op] : undefined;
+  if (handler === undefined)
+    return { id: line.id, path: "$.op", expected: "an op of this implementation", actual: line.op };
+  for (const source of [line.source, ...(line.same_in ?? [])]) {
+    const release = releaseOfSource(source);
+    if (release === undefined)
+      return { id: line.id, path: "$.source", expected: "a known source", actual: source };
+    const difference = await attempt(line, async () => handler(line.input, { release, id: line.id }));
+    if (difference) return { id: line.id, ...difference, path: `${difference.path} (${release})` };
+  }
+  return undefined;
+}
+
+/** Runs a handler and compares its outcome, be it a value or an error, with the line. */
+async function attempt(line: VectorLine, run: () => Promise<JsonValue>): Promise<Difference | undefined> {
+  try {
+    const actual = await run();
+    if (line.expected !== undefined) return firstDifference(line.expected, actual);
+    return { path: "$", expected: { error: line.error ?? null }, actual };
+  } catch (error) {
+    const ours = isMooncakeKvError(error);
+    if (ours && (line.error !== undefined || mayBeRefused(line.id))) return undefined;
+    const message = ours ? `${error.code}: ${error.message}` : String((error as Error)?.stack ?? error);
+    return { path: "$", expected: line.expected ?? { error: line.error ?? null }, actual: message };
+  }
+}
