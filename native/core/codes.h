@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+/// The result codes of Mooncake that the embedded store gives; src/store/codes.ts holds the whole table.
+namespace mooncake_kv::code {
+
+inline constexpr std::int32_t ok = 0;
+inline constexpr std::int32_t internal_error = -1;
+inline constexpr std::int32_t no_available_handle = -200;
+inline constexpr std::int32_t invalid_params = -600;
+inline constexpr std::int32_t replica_is_not_ready = -703;
+inline constexpr std::int32_t object_not_found = -704;
+inline constexpr std::int32_t transfer_fail = -800;
+
+}  // namespace mooncake_kv::code

@@ -1,0 +1,22 @@
+#include "store/object.h"
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+namespace mooncake_kv {
+
+ObjectRef Object::make(ValuePool& pool, const ValuePool::Slot& slot, std::string_view key) {
+  void* memory = ::operator new(sizeof(Object) + key.size());
+  Object* object = new (memory) Object(pool, slot, key.size());
+  if (!key.empty()) std::memcpy(static_cast<std::uint8_t*>(memory) + sizeof(Object), key.data(), key.size());
+  return ObjectRef(object);
+}
+
+void Object::destroy(Object* object) noexcept {
+  object->pool_.release(object->slot_);
+  object->~Object();
+  ::operator delete(object);
+}
+
+}  // namespace mooncake_kv

@@ -1,0 +1,139 @@
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "codes.h"
+#include "store_helpers.h"
+
+using namespace mooncake_kv;
+using namespace mooncake_kv::test;
+
+namespace {
+
+constexpr std::uint64_t value_bytes = 64 << 10;
+constexpr std::uint64_t mib = 1 << 20;
+
+/// Every byte of the value of key k is k + 1, so that a mixture of two values shows.
+void puts_gets_and_removes_at_once() {
+  constexpr unsigned threads = 4;
+  constexpr unsigned keys = 8;
+  EmbeddedStore store({4 * mib, 2});
+  const auto arena = make_host_arena((keys + threads * 2) * value_bytes);
+  CHECK_EQUAL(store.register_buffer(arena->address(), arena->size(), arena), code::ok);
+  for (unsigned k = 0; k < keys; k++) std::memset(arena->host_bytes() + k * value_bytes, k + 1, value_bytes);
+  std::atomic<int> wrong = 0, reads = 0;
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < threads; t++)
+    workers.emplace_back([&, t] {
+      const std::uint64_t own = arena->address() + (keys + t * 2) * value_bytes;
+      for (unsigned i = 0; i < 400; i++) {
+        const unsigned k = (i * 7 + t) % keys;
+        const unsigned other = (k + 1) % keys;
+        const std::vector<std::string> names = {std::to_string(k), std::to_string(other)};
+        const auto source = [&](unsigned key) { return Row{{arena->address() + key * value_bytes, value_bytes}}; };
+        if (i % 3 == 0)
+          for (const std::int64_t code : put(store, names, {source(k), source(other)})) wrong += code != 0;
+        const Codes codes = get(store, names, {{{own, value_bytes}}, {{own + value_bytes, value_bytes}}});
+        for (unsigned n = 0; n < 2; n++) {
+          if (codes[n] == -704 || codes[n] == -703) continue;
+          if (codes[n] != static_cast<std::int64_t>(value_bytes)) {
+            wrong++;
+            continue;
+          }
+          reads++;
+          const std::uint8_t* bytes = arena->host_bytes() + (own - arena->address()) + n * value_bytes;
+          const std::uint8_t expected = static_cast<std::uint8_t>((n == 0 ? k : other) + 1);
+          for (std::uint64_t b = 0; b < value_bytes; b++) wrong += bytes[b] != expected;
+        }
+        if (i % 5 == 0)
+          for (const std::int64_t code : remove(store, {names[0]})) wrong += code != 0 && code != -704 && code != -703;
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  CHECK_EQUAL(wrong.load(), 0);
+  CHECK(reads.load() > 0);
+  for (unsigned k = 0; k < keys; k++) remove(store, {std::to_string(k)});
+  CHECK_EQUAL(store.stats().keys, 0u);
+  CHECK_EQUAL(store.stats().occupied, 0u);
+}
+
+void one_of_many_equal_puts_wins_whole() {
+  EmbeddedStore store({64 * mib, 2});
+  const auto arena = make_host_arena(5 * mib);
+  CHECK_EQUAL(store.register_buffer(arena->address(), arena->size(), arena), code::ok);
+  for (unsigned t = 0; t < 4; t++) std::memset(arena->host_bytes() + t * mib, t + 1, mib);
+  for (int round = 0; round < 10; round++) {
+    std::vector<std::thread> writers;
+    std::atomic<int> failed = 0;
+    for (unsigned t = 0; t < 4; t++)
+      writers.emplace_back([&, t] { failed += put(store, {"same"}, {{{arena->address() + t * mib, mib}}})[0] != 0; });
+    for (std::thread& writer : writers) writer.join();
+    CHECK_EQUAL(failed.load(), 0);
+    CHECK_EQUAL(get(store, {"same"}, {{{arena->address() + 4 * mib, mib}}})[0], static_cast<std::int64_t>(mib));
+    const std::uint8_t* bytes = arena->host_bytes() + 4 * mib;
+    CHECK(bytes[0] >= 1 && bytes[0] <= 4 && std::memcmp(bytes, bytes + 1, mib - 1) == 0);
+    CHECK_EQUAL(remove(store, {"same"})[0], 0);
+  }
+}
+
+void closes_under_running_calls() {
+  for (int round = 0; round < 10; round++) {
+    EmbeddedStore store({32 * mib, 2});
+    auto arena = make_host_arena(4 * mib);
+    CHECK_EQUAL(store.register_buffer(arena->address(), arena->size(), arena), code::ok);
+    const std::uint64_t address = arena->address();
+    arena.reset();  // the registry keeps the memory
+    std::atomic<int> wrong = 0;
+    std::atomic<bool> running = false;
+    std::vector<std::thread> callers;
+    for (unsigned t = 0; t < 3; t++)
+      callers.emplace_back([&, t] {
+        for (int i = 0;; i++) {
+          const std::int64_t code = put(store, {std::to_string(t) + "-" + std::to_string(i)}, {{{address, 3 * mib / 2}}})[0];
+          running = true;
+          if (code == -600) return;
+          wrong += code != 0 && code != -200;
+        }
+      });
+    while (!running) std::this_thread::yield();
+    store.close();
+    for (std::thread& caller : callers) caller.join();
+    CHECK_EQUAL(wrong.load(), 0);
+  }
+}
+
+void memory_may_go_right_after_unregister() {
+  EmbeddedStore store({32 * mib, 2});
+  for (int round = 0; round < 20; round++) {
+    auto arena = make_host_arena(2 * mib);
+    const std::uint64_t address = arena->address();
+    CHECK_EQUAL(store.register_buffer(address, 2 * mib), code::ok);  // without an owner
+    std::atomic<bool> running = false;
+    std::thread caller([&] {
+      for (;;) {
+        const std::int64_t code = put(store, {"k"}, {{{address, 2 * mib}}})[0];
+        running = true;
+        if (code != 0) return;
+        remove(store, {"k"});
+      }
+    });
+    while (!running) std::this_thread::yield();
+    CHECK_EQUAL(store.unregister_buffer(address), code::ok);
+    arena.reset();  // a call that still copied would die here
+    caller.join();
+  }
+}
+
+}  // namespace
+
+int main() {
+  puts_gets_and_removes_at_once();
+  one_of_many_equal_puts_wins_whole();
+  closes_under_running_calls();
+  memory_may_go_right_after_unregister();
+  return test::finish();
+}
