@@ -1,0 +1,74 @@
+import type { KeyList } from "./keys.js";
+import { StoreError, type StoreFailure } from "./store-error.js";
+
+/** The calls that give a result a key. */
+export type StoreOperation = "putFrom" | "getInto" | "exists" | "size" | "remove";
+
+/** What a result of an operation says about its key. */
+type Verdict = "ok" | "absent" | "failed";
+
+/**
+ * The results of a batch call: Mooncake's own number for every key, in the order of the keys.
+ *
+ * | operation | `codes` | counts as ok |
+ * |---|---|---|
+ * | putFrom, remove | `Int32Array` | 0 |
+ * | exists | `Int32Array` | exactly 1; 0 (absent) is neither ok nor a failure |
+ * | getInto | `BigInt64Array`: bytes read | 0 and more |
+ * | size | `BigInt64Array`: bytes | 0 and more |
+ */
+export class StoreResult<Codes extends Int32Array | BigInt64Array = Int32Array | BigInt64Array> {
+  readonly operation: StoreOperation;
+  readonly codes: Codes;
+  /** Number of keys whose result is ok. */
+  readonly ok: number;
+  readonly #keys: KeyList;
+
+  constructor(operation: StoreOperation, keys: KeyList, codes: Codes) {
+    this.operation = operation;
+    this.codes = codes;
+    this.#keys = keys;
+    let ok = 0;
+    for (let i = 0; i < codes.length; i++) if (verdict(operation, codes[i]!) === "ok") ok++;
+    this.ok = ok;
+  }
+
+  /** Number of keys. */
+  get length(): number {
+    return this.codes.length;
+  }
+
+  /** Whether the result of key `index` is ok; false outside the batch. */
+  isOk(index: number): boolean {
+    const code = this.codes[index];
+    return code !== undefined && verdict(this.operation, code) === "ok";
+  }
+
+  /** The keys that failed, in order, each with its code. */
+  failures(): StoreFailure[] {
+    const failures: StoreFailure[] = [];
+    for (let index = 0; index < this.codes.length; index++) {
+      const code = this.codes[index]!;
+      if (verdict(this.operation, code) === "failed")
+        failures.push({ index, key: this.#keys.at(index), code: Number(code) });
+    }
+    return failures;
+  }
+
+  /**
+   * Returns itself when no key failed.
+   *
+   * @throws StoreError that names the codes, their meaning and the first keys.
+   */
+  throwIfFailed(): this {
+    const failures = this.failures();
+    if (failures.length > 0) throw new StoreError(this.operation, this.length, failures);
+    return this;
+  }
+}
+
+function verdict(operation: StoreOperation, code: number | bigint): Verdict {
+  if (operation === "exists") return code === 1 ? "ok" : code === 0 ? "absent" : "failed";
+  if (operation === "putFrom" || operation === "remove") return code === 0 ? "ok" : "failed";
+  return code >= 0 ? "ok" : "failed";
+}
