@@ -10,6 +10,9 @@ import { pickleDumps, pickleTail } from "./pickle.js";
  */
 export const SINGLE_FRAME_LIMIT = 60_000;
 
+/** Bytes that one token takes at most in a pickle: ids of 2^31 and above are written as long integers. */
+export const MAX_TOKEN_BYTES = 7;
+
 /** Objects that pickle memoises before the extra keys: the parent hash and the token tuple. */
 const MEMO_BEFORE_EXTRA_KEYS = 2;
 
@@ -44,7 +47,7 @@ export class BlockEncoder {
   ): Uint8Array {
     if (this.#format === "cbor") return this.#encodeCbor(parent, tokens, start, end, extraKeys);
     const tail = extraKeys === null ? undefined : encodeExtraKeys("pickle", extraKeys);
-    const bound = parent.length + 5 * (end - start) + (tail?.length ?? 1) + 64;
+    const bound = parent.length + MAX_TOKEN_BYTES * (end - start) + (tail?.length ?? 1) + 64;
     if (bound > SINGLE_FRAME_LIMIT || end === start || parent.length > 0xff || parent.length < 2)
       return pickleDumps([parent, Array.from(tokens.subarray(start, end)), extraKeys]);
     return this.#encodePickle(parent, tokens, start, end, tail);

@@ -1,6 +1,6 @@
 import { describe, MooncakeKvError } from "../errors.js";
 import { BlobBlockHashes, type BlockHash } from "./blob-block-hashes.js";
-import { BlockEncoder, encodeExtraKeys, SINGLE_FRAME_LIMIT } from "./block-encoder.js";
+import { BlockEncoder, encodeExtraKeys, MAX_TOKEN_BYTES, SINGLE_FRAME_LIMIT } from "./block-encoder.js";
 import type { BlockHasher } from "./block-hasher.js";
 import { ExtraKeySource, type ExtraKeys, firstMmIndex } from "./extra-keys.js";
 import type { Hashable } from "./hashable.js";
@@ -106,7 +106,8 @@ export class BlockHashSession {
 
   #hashBlocks(blocks: number): void {
     const { kernel, blockSize } = this.#hasher;
-    if (kernel !== undefined && 5 * blockSize < SINGLE_FRAME_LIMIT / 2) this.#hashWithKernel(blocks);
+    if (kernel !== undefined && MAX_TOKEN_BYTES * blockSize < SINGLE_FRAME_LIMIT / 2)
+      this.#hashWithKernel(blocks);
     else for (let i = 0; i < blocks; i++) this.#hashOne(this.#nextExtraKeys(this.#count));
   }
 

@@ -29,7 +29,10 @@ export interface BlockHasherOptions {
   readonly blockSize: number;
   /** The engine's PYTHONHASHSEED, exactly as set; leave it out where the engine has none. */
   readonly seed?: string | undefined;
-  /** The root itself, where it is known and the seed is not. Wins over `seed`. */
+  /**
+   * The root itself, where it is known and the seed is not; wins over `seed`. 32 bytes; under the xxhash algorithms
+   * 16, or 32 where an engine of vllm-0.27 drew it at random.
+   */
   readonly noneHash?: Uint8Array;
   /**
    * `"shared"` (default) refuses a root that no other process can compute; `"private"` allows it, for hashes that stay
@@ -96,7 +99,7 @@ export class BlockHasher {
     this.kernel = isCryptographic(this.algorithm) ? options.kernel : undefined;
     if (options.noneHash !== undefined) {
       this.seed = undefined;
-      this.noneHash = Uint8Array.from(options.noneHash);
+      this.noneHash = checkNoneHash(options.noneHash, this.algorithm);
       this.shareable = true;
       return;
     }
@@ -162,6 +165,11 @@ export class BlockHasher {
 }
 
 function asRequest(input: TokenIds | HashRequest): HashRequest {
+  if (typeof input !== "object" || input === null)
+    throw new MooncakeKvError(
+      "ERR_HASH",
+      `${describe(input)} is neither a list of token ids nor a request with promptTokenIds`,
+    );
   return "length" in input && typeof input.length === "number"
     ? { promptTokenIds: input as TokenIds }
     : (input as HashRequest);
@@ -174,6 +182,17 @@ function syncDigest(algorithm: HashAlgorithm): Digest {
     `${algorithm} is WebAssembly that must be loaded first: use await BlockHasher.create(options)`,
     { algorithm },
   );
+}
+
+function checkNoneHash(noneHash: Uint8Array, algorithm: HashAlgorithm): BlockHash {
+  const lengths = isCryptographic(algorithm) ? [32] : [16, 32];
+  if (!(noneHash instanceof Uint8Array) || !lengths.includes(noneHash.length))
+    throw new MooncakeKvError(
+      "ERR_HASH",
+      `noneHash ${describe(noneHash)} must be a Uint8Array of ${lengths.join(" or ")} bytes for ${algorithm}`,
+      { noneHash, algorithm },
+    );
+  return Uint8Array.from(noneHash);
 }
 
 function checkRelease(release: Release): Release {

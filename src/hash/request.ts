@@ -52,6 +52,8 @@ export interface HashRequest {
 /** Checks the parts of a request that are not token ids. */
 export function checkRequest(request: HashRequest): void {
   const { mmFeatures = [], promptEmbeds, promptIsTokenIds, promptTokenIds, loraRequest, cacheSalt } = request;
+  if (promptTokenIds !== undefined && typeof promptTokenIds?.length !== "number")
+    throw bad(`promptTokenIds ${describe(promptTokenIds)} is not a list of token ids`);
   for (const [index, feature] of mmFeatures.entries()) {
     if (typeof feature.identifier !== "string")
       throw bad(`mmFeatures[${index}].identifier ${describe(feature.identifier)} is not a text`);

@@ -1,23 +1,7 @@
+import type { KeyMetadata } from "../../generated/typescript/index.js";
 import { describe, MooncakeKvError } from "../errors.js";
 
-/**
- * What a key says about who stored a block. Mirrors vLLM's `KeyMetadata`.
- */
-export interface KeyMetadata {
-  /** Last part of the model path; see `modelBasename`. */
-  readonly modelName: string;
-  /** Tensor-parallel rank, or the shard id where a layout is shared between TP sizes. */
-  readonly tpRank: number;
-  readonly pcpRank: number;
-  readonly dcpRank: number;
-  readonly ppRank: number;
-  /** Index among the connector's cache groups. */
-  readonly groupId: number;
-  /** Separates deployments on one store; empty means none. */
-  readonly cachePrefix: string;
-  /** Names a store payload format; empty means the rank-local one. Since vllm-0.31. */
-  readonly storeNamespace: string;
-}
+export type { KeyMetadata };
 
 /** Key metadata as a caller may write it: what has a default in vLLM may be left out. */
 export type KeyMetadataInit = Pick<KeyMetadata, "modelName"> & Partial<KeyMetadata>;

@@ -1,5 +1,6 @@
-import { describe, MooncakeKvError } from "../errors.js";
+import { MooncakeKvError } from "../errors.js";
 import type { BlobBlockHashes } from "../hash/blob-block-hashes.js";
+import { text } from "./key-metadata.js";
 
 /** All keys of a table as one buffer: key i is the UTF-8 text in `bytes[offsets[i], offsets[i + 1])`. */
 export interface FlatKeys {
@@ -36,18 +37,21 @@ export class KeyTable {
   /**
    * One key for each hash and each prefix, prefixes innermost: the order in which a rank that holds several shards of
    * a block lists them.
+   *
+   * @throws MooncakeKvError `ERR_KEY` for a prefix that UTF-8 can't carry.
    */
   static fromPrefixes(prefixes: readonly string[], hashes: BlobBlockHashes): KeyTable {
-    return new KeyTable(prefixes.length * hashes.length, { kind: "hashes", prefixes, hashes });
+    for (const [index, prefix] of prefixes.entries()) text(`prefix ${index}`, prefix);
+    return new KeyTable(prefixes.length * hashes.length, {
+      kind: "hashes",
+      prefixes: [...prefixes],
+      hashes,
+    });
   }
 
-  /** Keys that are given as text. */
+  /** Keys that are given as text. @throws MooncakeKvError `ERR_KEY` for one that UTF-8 can't carry. */
   static fromTexts(keys: readonly string[]): KeyTable {
-    for (const [index, key] of keys.entries())
-      if (typeof key !== "string")
-        throw new MooncakeKvError("ERR_KEY", `key ${index} is ${describe(key)}; a key is a string`, {
-          index,
-        });
+    for (const [index, key] of keys.entries()) text(`key ${index}`, key);
     return new KeyTable(keys.length, { kind: "texts", keys: [...keys] });
   }
 

@@ -46,6 +46,9 @@ const SHAPE = "[prefix@]model[namespace][@cfg:hex]@tp_rank:T@pcpP@dcpD@pp_rank:S
  * not hold the given model.
  */
 export function parseKey(key: string, options: ParseKeyOptions = {}): ParsedKey {
+  if (typeof key !== "string") throw notAKey(key, "a key is a string");
+  if (options.modelName === "")
+    throw new MooncakeKvError("ERR_KEY", 'modelName "" names no model; leave it out where it is unknown');
   const at = key.lastIndexOf("@");
   const chunkHash = key.slice(at + 1);
   if (at < 0 || !/^(?:[0-9a-f]{2})+$/.test(chunkHash))
@@ -94,7 +97,8 @@ export function formatParsedKey(key: Omit<ParsedKey, "parts" | "candidates">): s
 function readHead(head: string, modelName: string | undefined): KeyHead[] {
   if (modelName !== undefined) return readHeadOf(head, modelName);
   const namespace = NAMESPACE.exec(head);
-  const storeNamespace = namespace?.[0] ?? "";
+  // A head that is nothing but a namespace is a model of that odd name: a key always has a model.
+  const storeNamespace = namespace !== null && namespace.index > 0 ? namespace[0] : "";
   const rest = head.slice(0, head.length - storeNamespace.length);
   const heads: KeyHead[] = [{ cachePrefix: "", modelName: rest, storeNamespace }];
   for (let at = rest.indexOf("@"); at >= 0; at = rest.indexOf("@", at + 1))

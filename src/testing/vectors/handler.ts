@@ -20,10 +20,7 @@ export interface VectorContext {
  * Answers one op of a golden vector file: returns what the file calls `expected`, or throws where the file has an
  * `error`.
  */
-export type VectorHandler = (
-  input: JsonObject,
-  context: VectorContext,
-) => JsonValue | Promise<JsonValue>;
+export type VectorHandler = (input: JsonObject, context: VectorContext) => JsonValue | Promise<JsonValue>;
 
 /** Handlers by op name. */
 export type VectorHandlers = Readonly<Record<string, VectorHandler>>;

@@ -2,10 +2,14 @@ import { chunkHandlers } from "./chunk.js";
 import type { VectorHandlers } from "./handler.js";
 import { hashHandlers } from "./hash.js";
 import { keyHandlers } from "./key.js";
+import { layoutHandlers } from "./layout.js";
+import { requestHandlers } from "./request.js";
 
 /** The handlers of every op that this implementation knows. */
 export const vectorHandlers: VectorHandlers = {
   ...hashHandlers,
   ...keyHandlers,
   ...chunkHandlers,
+  ...layoutHandlers,
+  ...requestHandlers,
 };

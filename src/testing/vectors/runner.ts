@@ -83,6 +83,8 @@ function parseLine(text: string): VectorLine | string {
       typeof line.source === "string" &&
       typeof line.op === "string" &&
       typeof line.input === "object" &&
+      line.input !== null &&
+      (line.same_in === undefined || Array.isArray(line.same_in)) &&
       (line.expected !== undefined || line.error !== undefined);
     return complete ? (line as VectorLine) : "a line without id, source, op, input and expected or error";
   } catch (error) {

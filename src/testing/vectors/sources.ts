@@ -11,7 +11,7 @@ const RELEASE_OF_SOURCE: Readonly<Record<string, Release>> = {
 
 /** The release that a source is; undefined for a source nobody knows. */
 export function releaseOfSource(source: string): Release | undefined {
-  return RELEASE_OF_SOURCE[source];
+  return Object.hasOwn(RELEASE_OF_SOURCE, source) ? RELEASE_OF_SOURCE[source] : undefined;
 }
 
 /**

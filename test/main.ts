@@ -1,0 +1,91 @@
+import { readdirSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { runs, seed } from "./helpers/property.js";
+import { closingCounts, runStage, type Stage, type StageResult, uvuCounts } from "./runner/stage.js";
+
+// The whole test run: `npm test [-- words]`. Words choose the stages and test files whose names contain one of them.
+// Every test file is a process of its own, so that a crash or a hang takes only that file with it.
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+process.chdir(root);
+
+const minutes = (count: number) => count * 60_000;
+const node = (name: string, script: string, args: readonly string[] = [], timeout = 5): Stage => ({
+  name,
+  command: process.execPath,
+  args: ["--import", "tsx", script, ...args],
+  timeoutMs: minutes(timeout),
+});
+const binary = (name: string, bin: string, args: readonly string[], timeout = 5): Stage => ({
+  name,
+  command: join("node_modules", ".bin", bin),
+  args,
+  timeoutMs: minutes(timeout),
+});
+
+const sanitizers = process.env["CI"] === "true" || process.argv.includes("--sanitizers");
+const nativeTest = (variant: string): Stage => ({
+  name: `native core, ${variant}`,
+  command: "bash",
+  args: ["scripts/native-test.sh", variant],
+  timeoutMs: minutes(8),
+  counts: closingCounts,
+});
+
+/** Stages that later ones need: run one by one, first. */
+const preparations: Stage[] = [
+  binary("build addon", "cmake-js", ["build", "-B", "RelWithDebInfo", "-p", "2"], 8),
+  binary("build package", "tsc", ["-p", "tsconfig.build.json"]),
+];
+
+const checks: Stage[] = [
+  node("generated code is current", "codegen/main.ts", ["--check"]),
+  binary("lint", "biome", ["ci", "--error-on-warnings", "."]),
+  binary("types", "tsc", ["-p", "tsconfig.json", "--noEmit"]),
+  nativeTest("plain"),
+  ...(sanitizers ? [nativeTest("asan")] : []),
+];
+
+const files = readdirSync("test", { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".test.ts"))
+  .sort()
+  .map(
+    (file): Stage => ({ ...node(relative(".", join("test", file)), join("test", file)), counts: uvuCounts }),
+  );
+
+function report(result: StageResult): void {
+  const counts = `${result.passed} passed${result.failed ? `, ${result.failed} failed` : ""}`;
+  console.log(
+    `${result.failed ? "FAIL" : "ok  "} ${result.name} (${counts}, ${result.seconds.toFixed(1)} s)`,
+  );
+  if (result.failed) console.log(result.output.trimEnd().replace(/^/gm, "     "));
+}
+
+async function runAll(stages: readonly Stage[], lanes: number): Promise<StageResult[]> {
+  const results: StageResult[] = [];
+  const queue = [...stages];
+  const lane = async () => {
+    for (let stage = queue.shift(); stage !== undefined; stage = queue.shift()) {
+      const result = await runStage(stage);
+      report(result);
+      results.push(result);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return results;
+}
+
+const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
+const chosen = (stages: readonly Stage[]) =>
+  words.length === 0 ? stages : stages.filter((stage) => words.some((word) => stage.name.includes(word)));
+
+console.log(`property seed ${seed}, ${runs} runs a law (FAST_CHECK_SEED and FAST_CHECK_RUNS change them)`);
+const results = [
+  ...(await runAll(chosen(preparations), 1)),
+  ...(await runAll(chosen([...checks, ...files]), 2)),
+];
+const passed = results.reduce((sum, result) => sum + result.passed, 0);
+const failed = results.reduce((sum, result) => sum + result.failed, 0) + (results.length === 0 ? 1 : 0);
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
