@@ -1,0 +1,33 @@
+import type { Command } from "commander";
+import { isMooncakeKvError } from "../../errors.js";
+import type { CommandContext } from "../command.js";
+import { buildNativeAddon, builtAddon } from "../native-build.js";
+import { packageRoot } from "../package-root.js";
+
+const HELP = `
+Needs a C++20 compiler and CMake, and the npm packages cmake-js and node-addon-api in your project. Everything that
+is pure works without the addon: hashes, keys, chunks, layouts, validation, conformance.
+
+Exit status: that of the build.`;
+
+/** `mooncake-kv build` */
+export function define(command: Command, context: CommandContext): void {
+  command
+    .option("-q, --quiet", "print the compiler's output only when it fails")
+    .addHelpText("after", HELP)
+    .action((options: { readonly quiet?: true }) => run(options.quiet === true, context));
+}
+
+async function run(quiet: boolean, context: CommandContext): Promise<void> {
+  const root = packageRoot();
+  try {
+    await buildNativeAddon(root, { quiet });
+    await context.stdout.line(builtAddon(root));
+  } catch (error) {
+    const exitCode = isMooncakeKvError(error, "ERR_NATIVE") ? error.details["exitCode"] : undefined;
+    if (!isMooncakeKvError(error) || typeof exitCode !== "number") throw error;
+    if (quiet) await context.stderr.write(String(error.details["output"]));
+    await context.stderr.line(`mooncake-kv: ${error.code}: cmake-js build ended with ${exitCode}`);
+    context.exitCode = exitCode;
+  }
+}

@@ -1,0 +1,91 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { chunkSizes, chunkTokens } from "../../chunk/index.js";
+import type { CommandContext } from "../command.js";
+import { type InputHashes, readBlockHashes } from "../input/block-hashes.js";
+import { readInput } from "../input/read-input.js";
+import { jsonText } from "../json.js";
+import { addFileOption, addJsonOption, type FileOption, type JsonOption, wholeOption } from "../options.js";
+import { UsageError } from "../usage-error.js";
+
+interface ChunksOptions extends JsonOption, FileOption {
+  readonly tokenLen?: number;
+  readonly blockSize?: number;
+  readonly hashBlockSize?: number;
+  readonly maskNum: number;
+  readonly chunkMask?: readonly boolean[];
+  readonly putStep: number;
+  readonly putStepRank: number;
+}
+
+const HELP = `
+Hashes: as arguments, in a file or on stdin; hex, or what mooncake-kv hash prints, as text or JSON. The JSON also
+brings the hash block size and the number of tokens.
+
+Prints one line a chunk: START END HASH.`;
+
+/** `mooncake-kv chunks` */
+export function define(command: Command, context: CommandContext): void {
+  command
+    .argument("[hashes...]", "block hashes")
+    .addOption(wholeOption("--token-len <tokens>", "tokens to cover (default: all that have a hash)"))
+    .addOption(
+      wholeOption("--block-size <tokens>", "tokens of one chunk (default: hash block size, or 16)", 1),
+    )
+    .addOption(wholeOption("--hash-block-size <tokens>", "tokens of one hash (default: block size)", 1))
+    .addOption(wholeOption("--mask-num <tokens>", "leave out this many tokens at the beginning").default(0))
+    .addOption(
+      new Option("--chunk-mask <bits>", "which chunks are wanted after --mask-num, such as 1011").argParser(
+        chunkMask,
+      ),
+    )
+    .addOption(wholeOption("--put-step <n>", "ranks that take turns in saving", 1).default(1))
+    .addOption(wholeOption("--put-step-rank <n>", "which of them this one is").default(0));
+  addJsonOption(addFileOption(command, "block hashes"))
+    .addHelpText("after", HELP)
+    .action((hashes: readonly string[], options: ChunksOptions) => run(hashes, options, context));
+}
+
+async function run(args: readonly string[], options: ChunksOptions, context: CommandContext): Promise<void> {
+  const input = readBlockHashes(await readInput(context, { args, file: options.file, what: "hashes" }));
+  const hashBlockSize = agreedHashBlockSize(input, options);
+  const sizes = chunkSizes(options.blockSize ?? hashBlockSize ?? 16, hashBlockSize);
+  const tokenLen = options.tokenLen ?? input.hashes.length * sizes.hashBlockSize;
+  const { maskNum, chunkMask, putStep, putStepRank } = options;
+  if (putStepRank >= putStep)
+    throw new UsageError(
+      `--put-step-rank ${putStepRank} is not below --put-step ${putStep}: no chunk is its turn`,
+    );
+  const chunks = chunkTokens(sizes, tokenLen, input.hashes, {
+    maskNum,
+    ...(chunkMask && { chunkMask }),
+    putStep,
+    putStepRank,
+  });
+  const hex = (index: number) => Buffer.from(chunks.hash(index)).toString("hex");
+  const spans = Array.from(
+    { length: chunks.length },
+    (_, index) => [chunks.starts[index]!, chunks.ends[index]!, hex(index)] as const,
+  );
+  if (options.json) {
+    const { blockSize, hashBlockSize } = sizes;
+    await context.stdout.line(
+      jsonText({ block_size: blockSize, hash_block_size: hashBlockSize, token_len: tokenLen, chunks: spans }),
+    );
+  } else await context.stdout.lines(spans.map((span) => span.join(" ")));
+}
+
+/** The hash block size that input and options agree on. */
+function agreedHashBlockSize(input: InputHashes, options: ChunksOptions): number | undefined {
+  const { hashBlockSize } = options;
+  if (input.blockSize !== undefined && hashBlockSize !== undefined && input.blockSize !== hashBlockSize)
+    throw new UsageError(
+      `the hashes are of blocks of ${input.blockSize} tokens, but --hash-block-size is ${hashBlockSize}`,
+      { blockSize: input.blockSize, hashBlockSize },
+    );
+  return hashBlockSize ?? input.blockSize;
+}
+
+function chunkMask(text: string): boolean[] {
+  if (!/^[01]+$/.test(text)) throw new InvalidArgumentError("It must be made of 0 and 1, one a chunk.");
+  return Array.from(text, (bit) => bit === "1");
+}

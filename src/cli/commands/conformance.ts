@@ -1,0 +1,93 @@
+import { access, constants, stat } from "node:fs/promises";
+import type { Command } from "commander";
+import { describe } from "../../errors.js";
+import { vectorHandlers } from "../../testing/vectors/index.js";
+import { type FileReport, runVectorFile } from "../../testing/vectors/runner.js";
+import type { CommandContext } from "../command.js";
+import { unreadable } from "../input/read-input.js";
+import { jsonText } from "../json.js";
+import { addJsonOption, type JsonOption } from "../options.js";
+import { printable, table } from "../text.js";
+
+const HELP = `
+Files have one JSON object a line: id, source, op, input, expected or error, and same_in. Each line is checked for
+the release of its source and for every release in same_in. An op that is not known counts as failed.
+
+Exit status: 0 when every line of every file passed, 1 when one failed or a file has no line, 2 when a file can't be
+read.`;
+
+/** `mooncake-kv conformance` */
+export function define(command: Command, context: CommandContext): void {
+  command.argument("<files...>", "golden vector files (.jsonl)");
+  addJsonOption(command)
+    .addHelpText("after", HELP)
+    .action((files: readonly string[], options: JsonOption) => run(files, options, context));
+}
+
+async function run(files: readonly string[], options: JsonOption, context: CommandContext): Promise<void> {
+  for (const file of files) await checkReadable(file);
+  const reports: FileReport[] = [];
+  for (const file of files) {
+    await progress(context, `${file} ...`);
+    reports.push(await runVectorFile(file, vectorHandlers));
+  }
+  await progress(context, "");
+  if (reports.some(({ total, failed }) => failed > 0 || total === 0)) context.exitCode = 1;
+  if (options.json) {
+    const shown = reports.map(({ file, total, passed, failed, deviations, failures }) => {
+      return { file, total, passed, failed, deviations, failures: failures.map(failureJson) };
+    });
+    await context.stdout.line(jsonText({ files: shown }));
+  } else await context.stdout.lines(reportLines(reports));
+}
+
+/** Finds out before the first file is run that a later one can't be read. */
+async function checkReadable(path: string): Promise<void> {
+  try {
+    await access(path, constants.R_OK);
+    if ((await stat(path)).isDirectory()) throw Object.assign(new Error("is a folder"), { code: "EISDIR" });
+  } catch (error) {
+    unreadable(path, error as NodeJS.ErrnoException);
+  }
+}
+
+/** One line that replaces itself, on a terminal only. */
+async function progress({ io, stderr }: CommandContext, text: string): Promise<void> {
+  if (!io.stderr.isTTY) return;
+  await stderr.write(`\r\u001b[K${text}`);
+  await stderr.flush();
+}
+
+function failureJson({
+  id,
+  path,
+  expected,
+  actual,
+}: FileReport["failures"][number]): Record<string, unknown> {
+  return { id, path, expected, actual };
+}
+
+function reportLines(reports: readonly FileReport[]): string[] {
+  const rows: (string | number)[][] = [["file", "op", "total", "passed", "failed"]];
+  for (const report of reports) {
+    const ops = Object.entries(report.ops).sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [op, counts] of ops) rows.push([report.file, op, counts.total, counts.passed, counts.failed]);
+    if (ops.length !== 1) rows.push([report.file, "all", report.total, report.passed, report.failed]);
+  }
+  const lines = table(rows);
+  for (const report of reports) {
+    if (report.total === 0) lines.push(`${report.file}: no vector in this file`);
+    for (const [name, number] of Object.entries(report.deviations))
+      lines.push(`${report.file}: deviation ${name}: ${number}`);
+  }
+  for (const report of reports)
+    for (const { id, path, expected, actual } of report.failures)
+      lines.push(`failed ${id}: ${path}: expected ${describe(expected, 160)}, got ${describe(actual, 240)}`);
+  const total = sum(reports, "total");
+  lines.push(`${sum(reports, "passed")} of ${total} passed, ${sum(reports, "failed")} failed`);
+  return lines.map(printable);
+}
+
+function sum(reports: readonly FileReport[], field: "total" | "passed" | "failed"): number {
+  return reports.reduce((all, report) => all + report[field], 0);
+}

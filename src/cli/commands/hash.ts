@@ -1,0 +1,153 @@
+import { type Command, Option } from "commander";
+import { MooncakeKvError } from "../../errors.js";
+import { BlockHasher, HASH_ALGORITHMS, type HashAlgorithm, type HashRequest } from "../../hash/index.js";
+import { DEFAULT_RELEASE, type Release } from "../../release.js";
+import type { CommandContext } from "../command.js";
+import { readHashRequest } from "../input/hash-request.js";
+import { readInput } from "../input/read-input.js";
+import { jsonText } from "../json.js";
+import {
+  addFileOption,
+  addJsonOption,
+  type FileOption,
+  hexOption,
+  type JsonOption,
+  releaseOption,
+  wholeOption,
+} from "../options.js";
+import { count } from "../text.js";
+import { UsageError } from "../usage-error.js";
+
+interface HashOptions extends JsonOption, FileOption {
+  readonly release: Release;
+  readonly algorithm: HashAlgorithm;
+  readonly blockSize: number;
+  readonly seed?: string;
+  readonly noneHash?: Uint8Array;
+  readonly lookahead: number;
+  readonly loraName?: string;
+  readonly loraPath?: string;
+  readonly cacheSalt?: string;
+  readonly privateRoot?: true;
+  readonly verbose?: true;
+}
+
+/** Where the root of the chain came from. */
+type SeedSource = "--seed" | "PYTHONHASHSEED" | "--none-hash" | "default" | "random";
+
+const HELP = `
+Token ids: as arguments, in a file or on stdin; with spaces or commas between them, as a JSON array, or as a JSON
+object with the fields of vLLM's request, all but the first optional:
+  {"prompt_token_ids": [1, 2, 3], "lora_request": {"lora_name": "a", "lora_path": "/p"}, "cache_salt": "s",
+   "mm_features": [{"identifier": "id", "mm_position": {"offset": 5, "length": 10}}],
+   "prompt_embeds": {"data": "<hex>", "rows": 4}, "prompt_is_token_ids": [true, false]}
+
+Prints one line a full block: START END HASH. A tail shorter than a block has no hash.
+
+Hashes match an engine only if release, algorithm, block size and seed do. As the engine does, this command takes
+PYTHONHASHSEED from the environment; --seed replaces it. --verbose and --json say which seed and root were used.`;
+
+/** `mooncake-kv hash` */
+export function define(command: Command, context: CommandContext): void {
+  command
+    .argument("[tokens...]", "token ids")
+    .addOption(releaseOption().default(DEFAULT_RELEASE))
+    .addOption(
+      new Option("--algorithm <name>", "--prefix-caching-hash-algo of the engine")
+        .choices(HASH_ALGORITHMS)
+        .default("sha256"),
+    )
+    .addOption(wholeOption("--block-size <tokens>", "tokens of one hashed block", 1).default(16))
+    .option("--seed <text>", "PYTHONHASHSEED of the engine (default: that of the environment)")
+    .addOption(hexOption("--none-hash <hex>", "root of the chain, where it is known").conflicts("seed"))
+    .addOption(
+      wholeOption("--lookahead <tokens>", "tokens after a block that its hash covers too").default(0),
+    )
+    .option("--lora-name <name>", "name of the LoRA adapter")
+    .option("--lora-path <path>", "path of the LoRA adapter")
+    .option("--cache-salt <text>", "cache salt of the request")
+    .option("--private-root", "allow a root that no other process can compute")
+    .option("-v, --verbose", "begin with the settings, as lines that start with #");
+  addJsonOption(addFileOption(command, "token ids"))
+    .addHelpText("after", HELP)
+    .action((tokens: readonly string[], options: HashOptions) => run(tokens, options, context));
+}
+
+async function run(tokens: readonly string[], options: HashOptions, context: CommandContext): Promise<void> {
+  const input = await readInput(context, { args: tokens, file: options.file, what: "token ids" });
+  const request = withOptions(readHashRequest(input), options);
+  const seed = options.noneHash ? undefined : (options.seed ?? context.env["PYTHONHASHSEED"]);
+  const hasher = await BlockHasher.create({
+    release: options.release,
+    algorithm: options.algorithm,
+    blockSize: options.blockSize,
+    seed,
+    ...(options.noneHash && { noneHash: options.noneHash }),
+    numHashLookaheadTokens: options.lookahead,
+    rootSharing: "private",
+  });
+  if (!hasher.shareable && !options.privateRoot) throw unshareableRoot(hasher);
+  const session = hasher.session(request);
+  session.advance();
+  const hashes = session.hashes.toHex();
+  const settings = {
+    release: hasher.release,
+    algorithm: hasher.algorithm,
+    block_size: hasher.blockSize,
+    seed: hasher.seed ?? null,
+    seed_source: seedSource(options, seed, hasher),
+    none_hash: Buffer.from(hasher.noneHash).toString("hex"),
+    num_tokens: session.numTokens,
+  };
+  if (options.json) {
+    await context.stdout.line(jsonText({ ...settings, block_hashes: hashes }));
+    return;
+  }
+  if (options.verbose)
+    await context.stdout.lines(
+      Object.entries(settings).map(([name, value]) => `# ${name} ${JSON.stringify(value)}`),
+    );
+  await context.stdout.lines(
+    hashes.map((hash, block) => `${block * hasher.blockSize} ${(block + 1) * hasher.blockSize} ${hash}`),
+  );
+  if (hashes.length === 0)
+    await context.stderr.line(
+      `mooncake-kv: no hashes: ${count(session.numTokens, "token")} fill no block of ${hasher.blockSize}`,
+    );
+}
+
+/** The request with what the options say about it; an option wins. */
+function withOptions(request: HashRequest, { loraName, loraPath, cacheSalt }: HashOptions): HashRequest {
+  const lora = request.loraRequest;
+  const name = loraName ?? lora?.loraName;
+  const path = loraPath ?? (loraName === undefined ? lora?.loraPath : undefined);
+  if (path !== undefined && name === undefined)
+    throw new UsageError("--lora-path without a LoRA name; add --lora-name");
+  return {
+    ...request,
+    ...(name !== undefined && {
+      loraRequest: { loraName: name, ...(path !== undefined && { loraPath: path }) },
+    }),
+    ...(cacheSalt !== undefined && { cacheSalt }),
+  };
+}
+
+/** The engine's root is random: the command can't know it. */
+function unshareableRoot({ algorithm, release }: BlockHasher): MooncakeKvError {
+  const remedies =
+    release === "vllm-0.27" ? "" : "; or use --algorithm sha256, whose root is the same everywhere";
+  return new MooncakeKvError(
+    "ERR_HASH",
+    `without PYTHONHASHSEED an engine of ${release} starts ${algorithm} chains from a random root, so that nothing ` +
+      `hashed here would ever be found: set PYTHONHASHSEED for the engine and pass it as --seed${remedies}. ` +
+      "--private-root hashes from a random root all the same",
+    { algorithm, release },
+  );
+}
+
+function seedSource(options: HashOptions, seed: string | undefined, hasher: BlockHasher): SeedSource {
+  if (options.noneHash) return "--none-hash";
+  if (options.seed !== undefined) return "--seed";
+  if (seed !== undefined) return "PYTHONHASHSEED";
+  return hasher.shareable ? "default" : "random";
+}
