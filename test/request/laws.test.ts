@@ -1,0 +1,18 @@
+import { test } from "uvu";
+import { check } from "../helpers/property.js";
+import {
+  jobsAreSnapshots,
+  neverSavesAndLoads,
+  savedWatermarkNeverFalls,
+  tokenIdsAreTheSavedRange,
+} from "../laws/request-laws.js";
+
+test("the saved watermark never falls", () => check(savedWatermarkNeverFalls()));
+
+test("token ids are the range that is saved", () => check(tokenIdsAreTheSavedRange()));
+
+test("no job both saves and loads", () => check(neverSavesAndLoads()));
+
+test("jobs are snapshots", () => check(jobsAreSnapshots()));
+
+test.run();
