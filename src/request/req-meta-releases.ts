@@ -39,6 +39,7 @@ export interface ReleaseRules<R extends Release> {
 
 const COMMON = { canSave: null, loadSpec: null, tokenIds: null, numPromptTokens: null };
 
+/** What each release does differently, as data. */
 export const RELEASE_RULES: { readonly [R in Release]: ReleaseRules<R> } = {
   "vllm-0.27": {
     defaults: { ...COMMON, isLastChunk: null, partialTailOffloads: null },

@@ -31,7 +31,9 @@ const different: readonly [string, JsonValue, JsonValue, string, JsonValue, Json
   ["an item too few", [[1, 2]], [[1]], "$[0][1]", 2, "(absent)"],
   ["an array and an object", [], {}, "$", [], {}],
   ["an optional member of another value", { a: 1 }, { "?a": 2 }, "$.a", 1, 2],
-  ["a value for an error", { error: { type: "E" } }, { n: 1 }, "$", { error: { type: "E" } }, { n: 1 }],
+  ["a value for an error", { error: { type: "E" } }, {}, "$.error", { type: "E" }, "(absent)"],
+  ["a member beside an error", { error: {}, n: 1 }, { error: {}, n: 2 }, "$.n", 1, 2],
+  ["an error that is no object", { error: { type: "E" } }, { error: null }, "$.error", { type: "E" }, null],
   ["an error for a value", { n: 1 }, { error: { type: "E" } }, "$.n", 1, "(absent)"],
   ["0 and -0", 0, -0, "$", 0, -0],
 ];

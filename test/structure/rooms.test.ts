@@ -1,0 +1,129 @@
+import { readFileSync } from "node:fs";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { repositoryFiles } from "./files.js";
+import { ROOMS, roomBreaches } from "./rooms.js";
+
+// A line of code must know its room: imports go backwards in the order of the rooms, and the first rooms are pure.
+
+const sources = repositoryFiles().filter((file) => /^(src|generated\/typescript)\/.*\.ts$/.test(file));
+
+test("the rooms are found", () => {
+  for (const room of ["generated/", "src/hash/", "src/key/", "src/chunk/", "src/testing/"])
+    assert.ok(
+      sources.some((file) => file.startsWith(room)),
+      room,
+    );
+  const folders = new Set(sources.flatMap((file) => /^src\/([^/]+)\//.exec(file)?.[1] ?? []));
+  assert.equal(
+    [...folders].filter((folder) => !(ROOMS as readonly string[]).includes(folder)),
+    [],
+  );
+});
+
+test("no source file breaks the order of the rooms or the purity of the first ones", () => {
+  assert.equal(
+    sources.flatMap((file) => roomBreaches(file, readFileSync(file, "utf8"))),
+    [],
+  );
+});
+
+const wrong: readonly [string, string, string, RegExp][] = [
+  [
+    "a later room",
+    "src/hash/x.ts",
+    'import { PoolKey } from "../key/pool-key.js";',
+    /a later room than hash/,
+  ],
+  [
+    "a type of a later room",
+    "src/key/x.ts",
+    'import type { A } from "../layout/a.js";',
+    /a later room than key/,
+  ],
+  [
+    "a re-export of a later room",
+    "src/chunk/x.ts",
+    'export * from "../store/index.js";',
+    /a later room than chunk/,
+  ],
+  [
+    "an import type of a later room",
+    "src/key/x.ts",
+    'type A = import("../cli/a.js").A;',
+    /a later room than key/,
+  ],
+  [
+    "a dynamic import of a later room",
+    "src/store/x.ts",
+    'await import("../cli/a.js");',
+    /a later room than store/,
+  ],
+  [
+    "generated code out of its room",
+    "generated/typescript/a/x.ts",
+    'import "../../../src/errors.js";',
+    /out of generated/,
+  ],
+  [
+    "generated code into a room",
+    "generated/typescript/a/x.ts",
+    'import "../../../src/hash/a.js";',
+    /a later room than generated/,
+  ],
+  ["the errors into a room", "src/errors.ts", 'export * from "./hash/a.js";', /beyond generated/],
+  ["the entry into what is not pure", "src/index.ts", 'export * from "./store/index.js";', /not pure/],
+  ["a room into the entry", "src/layout/x.ts", 'import "../index.js";', /lies in no room/],
+  ["a room into the tests", "src/store/x.ts", 'import "../../test/laws/a.js";', /lies in no room/],
+  ["an unknown room", "src/misc/x.ts", 'import "../hash/a.js";', /unknown room misc/],
+  ["files", "src/layout/x.ts", 'import { readFileSync } from "node:fs";', /node:fs, which is not pure/],
+  [
+    "the addon loader's module",
+    "src/hash/x.ts",
+    'import { createRequire } from "node:module";',
+    /node:module/,
+  ],
+  ["a computed import", "src/hash/x.ts", "await import(name);", /nobody can check/],
+  [
+    "the environment",
+    "src/hash/x.ts",
+    'const seed = process.env["PYTHONHASHSEED"];',
+    /process in a pure room/,
+  ],
+  [
+    "the environment through the global object",
+    "src/key/x.ts",
+    "globalThis.process.env;",
+    /globalThis in a pure room/,
+  ],
+  ["the clock", "src/request/x.ts", "const now = Date.now();", /Date in a pure room/],
+  ["a new date", "src/request/x.ts", "const now = new Date();", /Date in a pure room/],
+  ["the other clock", "src/coordinator/x.ts", "const now = performance.now();", /performance in a pure room/],
+  ["the environment, as a shorthand", "src/key/x.ts", "const all = { process };", /process in a pure room/],
+];
+for (const [name, file, text, message] of wrong)
+  test(`caught: ${name}`, () => {
+    const breaches = roomBreaches(file, text);
+    assert.is(breaches.length, 1, breaches.join("\n"));
+    assert.match(breaches[0]!, message);
+  });
+
+const right: readonly [string, string][] = [
+  [
+    "src/key/x.ts",
+    'import { a } from "../hash/a.js"; import { b } from "./b.js"; import { describe } from "../errors.js";',
+  ],
+  ["src/hash/x.ts", 'import { hash } from "node:crypto"; const load = () => import("hash-wasm");'],
+  ["src/layout/x.ts", 'import type { A } from "../../generated/typescript/vllm-0.33/layout.js";'],
+  ["src/hash/x.ts", 'const a = { Date: 1 }; a.Date; "process.env"; // Date.now()'],
+  ["src/cli/x.ts", 'import { readFileSync } from "node:fs"; process.env["A"]; Date.now();'],
+  ["src/testing/x.ts", 'export * from "../../test/laws/hash-laws.js"; import "../layout/a.js";'],
+  ["src/errors.ts", 'export * from "../generated/typescript/runtime/errors.js";'],
+  ["src/index.ts", 'export * from "./hash/index.js"; export * from "./errors.js";'],
+];
+for (const [file, text] of right)
+  test(`allowed: ${text.slice(0, 60)}`, () => {
+    assert.equal(roomBreaches(file, text), []);
+  });
+
+test.run();

@@ -1,0 +1,128 @@
+import { dirname, join, relative, sep } from "node:path";
+import ts from "typescript";
+
+/** Rooms in the order in which they may import: each from those before it. */
+export const ROOMS = [
+  "generated",
+  "hash",
+  "key",
+  "chunk",
+  "layout",
+  "request",
+  "coordinator",
+  "native",
+  "store",
+  "lookup",
+  "events",
+  "connector",
+  "service",
+  "testing",
+  "cli",
+] as const;
+
+/** Rooms without I/O, addon, clock or environment. */
+const PURE = ROOMS.slice(0, ROOMS.indexOf("native"));
+
+/** What stands outside of the rooms: anybody may import the first two, the entry imports rooms and is imported by none. */
+const SHARED = ["src/errors.ts", "src/release.ts"];
+const ENTRY = "src/index.ts";
+
+/** Node modules that compute and nothing else. */
+const PURE_MODULES = ["node:crypto", "node:buffer"];
+
+/** Names through which a clock, the environment or the outside world is reached. */
+const IMPURE_NAMES = new Set([
+  "process",
+  "Date",
+  "performance",
+  "fetch",
+  "setTimeout",
+  "setInterval",
+  "require",
+  "console",
+  "globalThis",
+]);
+
+/** Breaches of the order of the rooms in one source file. `file` is relative to the repository, with `/`. */
+export function roomBreaches(file: string, text: string): string[] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const own = roomOf(file);
+  const pure = PURE.includes(own as (typeof PURE)[number]) || SHARED.includes(file) || file === ENTRY;
+  const breaches: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const specifier = importSpecifier(node);
+    if (specifier !== undefined) {
+      const breach = importBreach(file, own, pure, specifier);
+      if (breach) breaches.push(breach);
+    }
+    if (pure && ts.isIdentifier(node) && IMPURE_NAMES.has(node.text) && isReference(node))
+      breaches.push(`${file}: ${node.text} in a pure room`);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return breaches;
+}
+
+/** The room of a file; undefined where it has none. */
+function roomOf(file: string): string | undefined {
+  const [top, second, third] = file.split("/");
+  if (top === "generated") return "generated";
+  return top === "src" && third !== undefined ? second : undefined;
+}
+
+/** The module that an import, a re-export, an import type or a dynamic import names. */
+function importSpecifier(node: ts.Node): string | undefined {
+  if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier)
+    return (node.moduleSpecifier as ts.StringLiteral).text;
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+    return (node.argument.literal as ts.StringLiteral).text;
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+    const [argument] = node.arguments;
+    return argument && ts.isStringLiteralLike(argument) ? argument.text : "(computed)";
+  }
+  return undefined;
+}
+
+function importBreach(
+  file: string,
+  own: string | undefined,
+  pure: boolean,
+  specifier: string,
+): string | undefined {
+  const breach = (reason: string) => `${file}: imports ${specifier}, ${reason}`;
+  if (specifier === "(computed)") return pure ? breach("which nobody can check") : undefined;
+  if (!specifier.startsWith(".")) {
+    if (pure && specifier.startsWith("node:") && !PURE_MODULES.includes(specifier))
+      return breach("which is not pure");
+    return undefined;
+  }
+  const target = relative(".", join(dirname(file), specifier))
+    .split(sep)
+    .join("/")
+    .replace(/\.js$/, ".ts");
+  if (SHARED.includes(target)) return own === "generated" ? breach("out of generated/") : undefined;
+  if (SHARED.includes(file)) return target.startsWith("generated/") ? undefined : breach("beyond generated/");
+  const room = roomOf(target);
+  if (room === undefined) {
+    if (own === "testing" && target.startsWith("test/laws/")) return undefined;
+    return breach("which lies in no room");
+  }
+  const to = ROOMS.indexOf(room as (typeof ROOMS)[number]);
+  if (to < 0) return breach(`whose room ${room} is unknown`);
+  if (file === ENTRY)
+    return PURE.includes(room as (typeof PURE)[number]) ? undefined : breach("which is not pure");
+  const from = ROOMS.indexOf(own as (typeof ROOMS)[number]);
+  if (from < 0) return breach(`from the unknown room ${own}`);
+  return to <= from ? undefined : breach(`a later room than ${own}`);
+}
+
+/** Whether a name is read, rather than a member, a property name or a type of one's own that happens to be called so. */
+function isReference(node: ts.Identifier): boolean {
+  const { parent } = node;
+  if (ts.isPropertyAccessExpression(parent)) return parent.expression === node;
+  if (ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent) || ts.isMethodSignature(parent))
+    return parent.name !== node;
+  return (
+    !ts.isPropertyDeclaration(parent) && !ts.isMethodDeclaration(parent) && !ts.isTypeReferenceNode(parent)
+  );
+}
