@@ -1,7 +1,9 @@
 import type { SegmentTable } from "../layout/segment-table.js";
 import type { Arena } from "./arena.js";
 import type { StoreKeys } from "./keys.js";
-import type { StoreResult } from "./store-result.js";
+import type { CallOptions, PutOptions, RemoveOptions } from "./put-options.js";
+import type { ReadResult, ReplicaResult, StoreResult } from "./store-result.js";
+import type { StoreUsage } from "./store-usage.js";
 
 /** How a store is. Mirrors Mooncake's `health_check`. */
 export interface StoreHealth {
@@ -14,24 +16,23 @@ export interface StoreHealth {
   readonly usage?: StoreUsage;
 }
 
-/** What a store holds. */
-export interface StoreUsage {
-  readonly keys: bigint;
-  /** Bytes for values. */
-  readonly capacity: bigint;
-  /** Sum of the object sizes in bytes. */
-  readonly used: bigint;
-  /** Bytes taken, with the rounding of the allocator: what decides whether another object fits. */
-  readonly occupied: bigint;
-}
-
 /**
  * An object store for KV blocks: every backend has this interface, and the behaviour of Mooncake.
  *
- * Calls take batches and give one of Mooncake's result codes a key; a code is never swallowed and never thrown (see
- * `StoreResult.throwIfFailed`). What is thrown is misuse: `MooncakeKvError` `ERR_STORE` for lists that do not fit
- * together and for a store that is closed; then nothing has happened. Key and segment lists may be reused as soon as a
- * call has returned its promise; the memory that segments point to may not before the promise is settled.
+ * Calls take batches and give one of Mooncake's result codes a key, in the order of the keys; a code is never swallowed
+ * and never thrown (see `StoreResult.throwIfFailed`). What is thrown is misuse: `MooncakeKvError` `ERR_STORE` for lists
+ * that do not fit together, for bad options and for a store that is closed; then nothing has happened. Key, segment and
+ * value lists may be reused as soon as a call has returned its promise; the memory that segments point to may not
+ * before the promise is settled.
+ *
+ * Codes that any call may give for any key, besides its own: -901 when the deadline (`CallOptions.deadlineMs`) came
+ * before the key had its answer (a write may or may not have happened, a destination may be half written); -1 for a
+ * failure inside; -800 and -900 when the owner of the memory or the master can't be reached; -1012 when the backend has
+ * no such operation. A call that a backend lacks gives -1012 for every key, or as its number.
+ *
+ * An object is a non-empty sequence of bytes under a key of one byte or more. A *lease* protects an object from removal
+ * and eviction for a time that the store sets; `exists`, `size`, `replicas`, `getInto` and `get` grant it to every
+ * object that they find, whatever their own outcome.
  */
 export interface KvStore extends AsyncDisposable {
   /** The scheme that opened it, as in `embedded:`. */
@@ -40,7 +41,8 @@ export interface KvStore extends AsyncDisposable {
   /**
    * Makes `bytes` of zero-filled memory and registers them.
    *
-   * @throws MooncakeKvError `ERR_STORE` for a size that is no whole number, is 0, or is too large for one typed array.
+   * @throws MooncakeKvError `ERR_STORE` for a size that is no whole number, is 0, or is too large for one typed array,
+   * and on a backend that moves no bytes.
    */
   createArena(bytes: number): Promise<Arena>;
 
@@ -59,32 +61,110 @@ export interface KvStore extends AsyncDisposable {
   unregisterBuffer(address: bigint): Promise<number>;
 
   /**
-   * Joins the segments of row i into one object under key i. A key that exists keeps its bytes (0); of equal keys in
-   * one batch the first is stored.
+   * Joins the segments of row i into one object under key i. A key that exists keeps its bytes, and so does one that
+   * somebody is writing (both 0; a 0 therefore doesn't prove that the object can be read yet). Of equal keys in one
+   * batch the first is stored, and the others give its outcome: 0. Mirrors `batch_put_from_multi_buffers`.
    *
-   * Codes: 0; -600 for an empty key, no bytes, or a segment outside the registered regions; -200 for no room.
+   * Codes: 0; -600 for an empty key, no bytes, or a segment outside the registered regions; -200 for no room (eviction
+   * may make some: try again a little later).
    */
-  putFrom(keys: StoreKeys, segments: SegmentTable): Promise<StoreResult<Int32Array>>;
+  putFrom(
+    keys: StoreKeys,
+    segments: SegmentTable,
+    options?: PutOptions & CallOptions,
+  ): Promise<StoreResult<Int32Array>>;
+
+  /** `putFrom` for values in JavaScript's own memory: one a key. Codes as there. Mirrors `put_batch`, but per key. */
+  put(
+    keys: StoreKeys,
+    values: readonly Uint8Array[],
+    options?: PutOptions & CallOptions,
+  ): Promise<StoreResult<Int32Array>>;
 
   /**
-   * Spreads object i over the segments of row i, which must have exactly its size. A key may occur several times.
+   * `putFrom` that overwrites. An absent key is stored as by a put; an object of the same size is overwritten in place
+   * and is -703 for readers meanwhile; with another size the new bytes get new space, and the old space is given back
+   * later, once no reader can be in it. An upsert that fails (-200 for no room above all) leaves the old value as it
+   * was. Of equal keys in one batch the first is stored. Leases don't matter. Mirrors `batch_upsert_from`.
+   *
+   * Codes: as `putFrom`; -601 when another upsert of the key took over meanwhile.
+   */
+  upsertFrom(
+    keys: StoreKeys,
+    segments: SegmentTable,
+    options?: PutOptions & CallOptions,
+  ): Promise<StoreResult<Int32Array>>;
+
+  /** `upsertFrom` for values in JavaScript's own memory: one a key. Mirrors `upsert_batch`, but per key. */
+  upsert(
+    keys: StoreKeys,
+    values: readonly Uint8Array[],
+    options?: PutOptions & CallOptions,
+  ): Promise<StoreResult<Int32Array>>;
+
+  /**
+   * Spreads object i over the segments of row i, which must have exactly its size. A key may occur several times, and
+   * fills every one of its destinations. Mirrors `batch_get_into_multi_buffers`.
    *
    * Codes: the bytes read; -704 for an absent key; -703 while its put runs; -600 for too small or foreign memory; -800
-   * for too large memory. On an error nothing is written.
+   * for too large memory; -707 when the lease ran out before the end of the read (read again). On an error other than
+   * -707 and -901 nothing is written.
    */
-  getInto(keys: StoreKeys, segments: SegmentTable): Promise<StoreResult<BigInt64Array>>;
+  getInto(
+    keys: StoreKeys,
+    segments: SegmentTable,
+    options?: CallOptions,
+  ): Promise<StoreResult<BigInt64Array>>;
 
-  /** Codes: 1 for an object that can be read, else 0. Only exactly 1 counts as existence. */
-  exists(keys: StoreKeys): Promise<StoreResult<Int32Array>>;
+  /**
+   * The values themselves, in memory of their own: `result.values[i]` is undefined where `result.codes[i]` is negative.
+   * Mirrors `get_batch`, but tells a miss from an error.
+   *
+   * Codes: the size in bytes; -704, -703, -707 as `getInto`; -600 for a value too large for one typed array.
+   */
+  get(keys: StoreKeys, options?: CallOptions): Promise<ReadResult>;
 
-  /** Codes: the size in bytes; -704 for an absent key; -703 while its put runs. */
-  size(keys: StoreKeys): Promise<StoreResult<BigInt64Array>>;
+  /** Codes: 1 for an object that can be read, else 0. Only exactly 1 counts as existence. Mirrors `batch_is_exist`. */
+  exists(keys: StoreKeys, options?: CallOptions): Promise<StoreResult<Int32Array>>;
 
-  /** Codes: 0; -704 for an absent key; -703 while its put runs. */
-  remove(keys: StoreKeys): Promise<StoreResult<Int32Array>>;
+  /** Codes: the size in bytes; -704 for an absent key; -703 while its put runs. Mirrors `get_size`. */
+  size(keys: StoreKeys, options?: CallOptions): Promise<StoreResult<BigInt64Array>>;
+
+  /**
+   * Where the copies of each object lie: `result.replicas[i]`, empty where `result.codes[i]` is negative. Mirrors
+   * `batch_get_replica_desc`.
+   *
+   * Codes: the number of replicas; -704 for an absent key; -703 while its put runs.
+   */
+  replicas(keys: StoreKeys, options?: CallOptions): Promise<ReplicaResult>;
+
+  /**
+   * Codes: 0; -704 for an absent key; -706 under a lease, unless `force`; -703 while its put runs, also with `force`.
+   * Mirrors `batch_remove`.
+   */
+  remove(keys: StoreKeys, options?: RemoveOptions): Promise<StoreResult<Int32Array>>;
+
+  /**
+   * Removes every object whose key contains a match of `pattern`, an ECMAScript regular expression as C++'s
+   * `std::regex` reads it. Objects under a lease (unless `force`) and unfinished ones stay. Mirrors `remove_by_regex`.
+   *
+   * @returns the number of objects removed, or a negative code: -600 for a pattern that is no regular expression.
+   */
+  removeByRegex(pattern: string, options?: RemoveOptions): Promise<number>;
+
+  /**
+   * Removes every object, other clients' too. Objects under a lease (unless `force`) and unfinished ones stay. Mirrors
+   * `remove_all`.
+   *
+   * @returns the number of objects removed, or a negative code.
+   */
+  removeAll(options?: RemoveOptions): Promise<number>;
+
+  /** What the store holds and how it is used; undefined on a backend that can't tell. Grants no lease. */
+  usage(options?: CallOptions): Promise<StoreUsage | undefined>;
 
   /** How the store is. Never rejects; a closed store says so. */
-  health(): Promise<StoreHealth>;
+  health(options?: CallOptions): Promise<StoreHealth>;
 
   /**
    * Ends the store: calls that have begun finish, later ones reject. Arenas stay usable memory until they are closed

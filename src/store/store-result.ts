@@ -1,8 +1,19 @@
 import type { KeyList } from "./keys.js";
+import type { ReplicaDescriptor } from "./replica.js";
 import { StoreError, type StoreFailure } from "./store-error.js";
 
 /** The calls that give a result a key. */
-export type StoreOperation = "putFrom" | "getInto" | "exists" | "size" | "remove";
+export type StoreOperation =
+  | "putFrom"
+  | "put"
+  | "upsertFrom"
+  | "upsert"
+  | "getInto"
+  | "get"
+  | "exists"
+  | "size"
+  | "replicas"
+  | "remove";
 
 /** What a result of an operation says about its key. */
 type Verdict = "ok" | "absent" | "failed";
@@ -12,10 +23,11 @@ type Verdict = "ok" | "absent" | "failed";
  *
  * | operation | `codes` | counts as ok |
  * |---|---|---|
- * | putFrom, remove | `Int32Array` | 0 |
+ * | putFrom, put, upsertFrom, upsert, remove | `Int32Array` | 0 |
  * | exists | `Int32Array` | exactly 1; 0 (absent) is neither ok nor a failure |
- * | getInto | `BigInt64Array`: bytes read | 0 and more |
+ * | getInto, get | `BigInt64Array`: bytes read | 0 and more |
  * | size | `BigInt64Array`: bytes | 0 and more |
+ * | replicas | `Int32Array`: number of replicas | 0 and more |
  */
 export class StoreResult<Codes extends Int32Array | BigInt64Array = Int32Array | BigInt64Array> {
   readonly operation: StoreOperation;
@@ -67,8 +79,32 @@ export class StoreResult<Codes extends Int32Array | BigInt64Array = Int32Array |
   }
 }
 
+/** The result of `KvStore.get`: codes and values. */
+export class ReadResult extends StoreResult<BigInt64Array> {
+  /** The value of each key, in memory of its own; undefined where the code is negative. */
+  readonly values: readonly (Uint8Array | undefined)[];
+
+  constructor(keys: KeyList, codes: BigInt64Array, values: readonly (Uint8Array | undefined)[]) {
+    super("get", keys, codes);
+    this.values = values;
+  }
+}
+
+/** The result of `KvStore.replicas`: codes and descriptors. */
+export class ReplicaResult extends StoreResult<Int32Array> {
+  /** The replicas of each key; empty where the code is negative. */
+  readonly replicas: readonly (readonly ReplicaDescriptor[])[];
+
+  constructor(keys: KeyList, codes: Int32Array, replicas: readonly (readonly ReplicaDescriptor[])[]) {
+    super("replicas", keys, codes);
+    this.replicas = replicas;
+  }
+}
+
+const WRITES: ReadonlySet<StoreOperation> = new Set(["putFrom", "put", "upsertFrom", "upsert", "remove"]);
+
 function verdict(operation: StoreOperation, code: number | bigint): Verdict {
   if (operation === "exists") return code === 1 ? "ok" : code === 0 ? "absent" : "failed";
-  if (operation === "putFrom" || operation === "remove") return code === 0 ? "ok" : "failed";
+  if (WRITES.has(operation)) return code === 0 ? "ok" : "failed";
   return code >= 0 ? "ok" : "failed";
 }

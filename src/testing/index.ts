@@ -1,4 +1,10 @@
+/**
+ * For whoever tests an implementation of these formats: the runner of the golden vectors, and fast-check arbitraries
+ * and laws (needs the package fast-check).
+ */
+export * from "../../test/laws/index.js";
 export { type Difference, firstDifference } from "./vectors/compare.js";
+export { Deviation, type DeviationName } from "./vectors/deviation.js";
 export type {
   JsonObject,
   JsonValue,

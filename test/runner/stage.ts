@@ -37,6 +37,8 @@ export async function runStage(stage: Stage): Promise<StageResult> {
 
 function ending(outcome: Outcome, stage: Stage): string {
   if (outcome.timedOut) return `\n${stage.name}: no end after ${stage.timeoutMs / 1000} s, killed`;
+  if (stage.counts === uvuCounts && !/FAIL/.test(outcome.output) && uvuCounts(outcome.output).failed > 0)
+    return `\n${stage.name}: uvu stopped without a word; a test threw an error that uvu can't print, run the file alone`;
   if (outcome.signal) return `\n${stage.name}: died of ${outcome.signal}`;
   return outcome.code === 0 ? "" : `\n${stage.name}: exit code ${outcome.code}`;
 }

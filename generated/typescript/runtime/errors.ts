@@ -60,7 +60,7 @@ export function describe(value: unknown, limit: number = 60): string {
   try {
     text = plain(value);
   } catch {
-    text = Object.prototype.toString.call(value);
+    text = `[${typeof value} that can't be shown]`;
   }
   return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
 }

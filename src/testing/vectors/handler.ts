@@ -1,4 +1,5 @@
 import type { Release } from "../../release.js";
+import type { Deviation } from "./deviation.js";
 
 /** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
@@ -14,13 +15,21 @@ export interface VectorContext {
   readonly release: Release;
   /** The id of the line; for messages only, never to decide by. */
   readonly id: string;
+  /**
+   * What the line records. Only for recognising a record that shows a known defect of vLLM, see `Deviation`; what is
+   * computed must not depend on it.
+   */
+  readonly recorded: { readonly expected?: JsonValue; readonly error?: JsonValue };
 }
 
 /**
  * Answers one op of a golden vector file: returns what the file calls `expected`, or throws where the file has an
- * `error`.
+ * `error`. A record of a known defect of vLLM gives a `Deviation`.
  */
-export type VectorHandler = (input: JsonObject, context: VectorContext) => JsonValue | Promise<JsonValue>;
+export type VectorHandler = (
+  input: JsonObject,
+  context: VectorContext,
+) => JsonValue | Deviation | Promise<JsonValue | Deviation>;
 
 /** Handlers by op name. */
 export type VectorHandlers = Readonly<Record<string, VectorHandler>>;
