@@ -1,0 +1,18 @@
+import type { WireCase } from "./builders.js";
+import { CONNECTOR_CASES } from "./connector.js";
+import { KEY_CASES } from "./key.js";
+import { LAYOUT_CASES } from "./layout.js";
+import { LOOKUP_CASES } from "./lookup.js";
+import { REQUEST_CASES } from "./request.js";
+
+export type { WireCase } from "./builders.js";
+export { SMALLEST } from "./smallest.js";
+
+/** Handwritten cases of every family. */
+export const WIRE_CASES: readonly WireCase[] = [
+  ...KEY_CASES,
+  ...LOOKUP_CASES,
+  ...REQUEST_CASES,
+  ...CONNECTOR_CASES,
+  ...LAYOUT_CASES,
+];

@@ -1,0 +1,148 @@
+import { ALL, accept, MIDDLE, NEW, OLD, refuse, SHARED, type WireCase } from "./builders.js";
+
+/** A load that may start. */
+export const LOAD = { vllm_cached_tokens: 0, kvpool_cached_tokens: 32, can_load: true };
+
+/** Cases of the family `request`. */
+export const REQUEST_CASES: readonly WireCase[] = [
+  accept(ALL, "ReqMeta", "a save", { can_save: true, block_hashes: ["00", "aabb"], block_ids: [[1, 2], []] }),
+  accept(ALL, "ReqMeta", "a load", { can_save: false, load_spec: LOAD }),
+  accept(ALL, "ReqMeta", "a save with a load that can't start", {
+    can_save: true,
+    load_spec: { ...LOAD, can_load: false },
+  }),
+  accept(ALL, "ReqMeta", "the event of another process", { current_event: null }),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "an event",
+    { current_event: {} },
+    /\$\.current_event: \{\} is refused: expected null/,
+  ),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "a save and a load",
+    { can_save: true, load_spec: LOAD },
+    /a ReqMeta never both saves and loads/,
+  ),
+  refuse(ALL, "ReqMeta", "an empty hash", { block_hashes: [""] }, /\$\.block_hashes\[0\]: "" is refused/),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "an odd hash",
+    { block_hashes: ["aa", "abc"] },
+    /\$\.block_hashes\[1\]: "abc" is refused/,
+  ),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "a flat list of blocks",
+    { block_ids: [1] },
+    /\$\.block_ids\[0\]: 1 is refused: expected a list/,
+  ),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "a load that is a number",
+    { load_spec: 5 },
+    /\$\.load_spec: 5 is refused: expected the object LoadSpec or null/,
+  ),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "a fault inside the load",
+    { load_spec: { ...LOAD, can_load: "yes" } },
+    /\$\.load_spec\.can_load: "yes" is refused/,
+  ),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "a load with too much",
+    { load_spec: { ...LOAD, x: 1 } },
+    /\$\.load_spec\.x: .*LoadSpec has no "x"/,
+  ),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "a request without a name",
+    { req_id: "" },
+    /\$\.req_id: "" is refused: expected text that is not empty/,
+  ),
+  refuse(
+    ALL,
+    "ReqMeta",
+    "a token that is null",
+    { token_ids: [1, null] },
+    /\$\.token_ids\[1\]: null is refused/,
+  ),
+  accept(OLD, "ReqMeta", "its own members", { is_last_chunk: true, partial_tail_offloads: [[1, 7, 12]] }),
+  accept(MIDDLE, "ReqMeta", "its own members", {
+    store_job_id: 3,
+    boundary_state_offloads: [[1, 7, 12]],
+    token_ids_start: 16,
+  }),
+  accept(NEW, "ReqMeta", "its own members", {
+    store_job_id: 3,
+    boundary_puts: [[1, 7, 12]],
+    completed_token_len: 57,
+    publish_partial_tail: true,
+  }),
+  refuse(
+    SHARED,
+    "ReqMeta",
+    "a member of 0.27",
+    { is_last_chunk: true },
+    /ReqMeta has "is_last_chunk" only in vllm-0.27, not in/,
+  ),
+  refuse(
+    NEW,
+    "ReqMeta",
+    "a member of 0.31",
+    { boundary_state_offloads: null },
+    /"boundary_state_offloads" only in vllm-0.31, not in vllm-0.33/,
+  ),
+  refuse(
+    [...OLD, ...MIDDLE],
+    "ReqMeta",
+    "a member of 0.33",
+    { boundary_puts: null },
+    /"boundary_puts" only in vllm-0.33/,
+  ),
+  refuse(
+    NEW,
+    "ReqMeta",
+    "a short tuple",
+    { boundary_puts: [[1, 2]] },
+    /\$\.boundary_puts\[0\]: \[1,2\] is refused: expected the list \[group_id, block_id, num_tokens\]/,
+  ),
+  refuse(
+    NEW,
+    "BoundaryPut",
+    "a long tuple",
+    [1, 2, 3, 4],
+    /expected the list \[group_id, block_id, num_tokens\]/,
+  ),
+  refuse(NEW, "BoundaryPut", "names", { group_id: 1, block_id: 7, num_tokens: 12 }, /expected the list/),
+  refuse(
+    [...OLD, ...MIDDLE],
+    "RequestTracker",
+    "a member of 0.33",
+    { partial_tail_sent: false },
+    /"partial_tail_sent" only in vllm-0.33/,
+  ),
+  accept(NEW, "RequestTracker", "all members", {
+    num_saved_tokens: 16,
+    token_ids: [1, 2, 3],
+    has_pending_offload: true,
+    prefill_end_tokens: 31,
+    partial_tail_sent: true,
+  }),
+  refuse(
+    OLD,
+    "LoadSpec",
+    "boundaries before there were any",
+    { tail_key_boundaries: [] },
+    /LoadSpec has "tail_key_boundaries" only in/,
+  ),
+];
