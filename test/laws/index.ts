@@ -1,3 +1,4 @@
+export * from "../generated/arbitraries.js";
 export * from "./chunk-laws.js";
 export * from "./hash-arbitraries.js";
 export * from "./hash-laws.js";
