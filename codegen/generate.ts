@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { EmittedFiles, Emitter } from "./emit/emitter.js";
+import { emitPython } from "./emit/python/emitter.js";
 import { emitTypescript } from "./emit/typescript/emitter.js";
 import { buildModel } from "./passes/build-model.js";
 import { checkSchemas } from "./passes/check-schemas.js";
@@ -14,7 +15,10 @@ import type { SchemaSet } from "./schema.js";
 export const ROOT: string = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "");
 
 /** Every target: its folder under `generated/`, and what fills it. */
-const EMITTERS: Readonly<Record<string, Emitter>> = { typescript: emitTypescript };
+const EMITTERS: Readonly<Record<string, Emitter>> = {
+  typescript: emitTypescript,
+  python: emitPython,
+};
 
 /** Runs the passes up to the last: every file under `generated/`, in memory. */
 export async function generate(root: string = ROOT): Promise<EmittedFiles> {

@@ -9,6 +9,7 @@ constexpr int binding_version = 1;
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("bindingVersion", Napi::Number::New(env, binding_version));
   export_arena(env, exports);
+  export_copy(env, exports);
   export_store(env, exports);
   export_hash(env, exports);
   return exports;

@@ -1,3 +1,5 @@
+import type { CopyAddon } from "./copy-addon.js";
+
 declare const arenaHandle: unique symbol;
 declare const storeHandle: unique symbol;
 
@@ -41,7 +43,7 @@ export interface NativeStoreStats {
  * Keys come as `keyBytes` and `keyOffsets` (one offset a key plus the end), segments as `addresses`, `sizes` and
  * `rowOffsets` (one row a key). Result codes are Mooncake's own numbers.
  */
-export interface Addon {
+export interface Addon extends CopyAddon {
   /** Changes whenever this interface does. */
   readonly bindingVersion: number;
 

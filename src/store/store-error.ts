@@ -7,6 +7,8 @@ export interface StoreFailure {
   readonly index: number;
   readonly key: string;
   readonly code: number;
+  /** Why, in words, where the backend knows more than the code says. */
+  readonly reason?: string;
 }
 
 /** How many keys the text of an error names. */
@@ -48,7 +50,8 @@ function groupByCode(failures: readonly StoreFailure[]): Map<number, StoreFailur
 function describeGroup({ code, name, meaning }: StoreCode, group: readonly StoreFailure[]): string {
   const keys = group.slice(0, NAMED).map(({ key }) => shorten(JSON.stringify(key)));
   if (group.length > NAMED) keys.push(`and ${group.length - NAMED} more`);
-  return `${name} (${code}, ${meaning}) for ${keys.join(", ")}`;
+  const reason = group.find((failure) => failure.reason !== undefined)?.reason;
+  return `${name} (${code}, ${meaning}) for ${keys.join(", ")}${reason === undefined ? "" : `: ${reason}`}`;
 }
 
 /** Long keys differ at both ends: the prefix says whose they are, the end is the hash. */

@@ -15,6 +15,9 @@ export type StoreOperation =
   | "replicas"
   | "remove";
 
+/** Why keys failed, in words: by position in the batch, for those of which the backend knows more than the code. */
+export type FailureReasons = ReadonlyMap<number, string>;
+
 /** What a result of an operation says about its key. */
 type Verdict = "ok" | "absent" | "failed";
 
@@ -35,11 +38,13 @@ export class StoreResult<Codes extends Int32Array | BigInt64Array = Int32Array |
   /** Number of keys whose result is ok. */
   readonly ok: number;
   readonly #keys: KeyList;
+  readonly #reasons: FailureReasons | undefined;
 
-  constructor(operation: StoreOperation, keys: KeyList, codes: Codes) {
+  constructor(operation: StoreOperation, keys: KeyList, codes: Codes, reasons?: FailureReasons) {
     this.operation = operation;
     this.codes = codes;
     this.#keys = keys;
+    this.#reasons = reasons;
     let ok = 0;
     for (let i = 0; i < codes.length; i++) if (verdict(operation, codes[i]!) === "ok") ok++;
     this.ok = ok;
@@ -61,8 +66,10 @@ export class StoreResult<Codes extends Int32Array | BigInt64Array = Int32Array |
     const failures: StoreFailure[] = [];
     for (let index = 0; index < this.codes.length; index++) {
       const code = this.codes[index]!;
-      if (verdict(this.operation, code) === "failed")
-        failures.push({ index, key: this.#keys.at(index), code: Number(code) });
+      if (verdict(this.operation, code) !== "failed") continue;
+      const reason = this.#reasons?.get(index);
+      const failure = { index, key: this.#keys.at(index), code: Number(code) };
+      failures.push(reason === undefined ? failure : { ...failure, reason });
     }
     return failures;
   }
@@ -84,8 +91,13 @@ export class ReadResult extends StoreResult<BigInt64Array> {
   /** The value of each key, in memory of its own; undefined where the code is negative. */
   readonly values: readonly (Uint8Array | undefined)[];
 
-  constructor(keys: KeyList, codes: BigInt64Array, values: readonly (Uint8Array | undefined)[]) {
-    super("get", keys, codes);
+  constructor(
+    keys: KeyList,
+    codes: BigInt64Array,
+    values: readonly (Uint8Array | undefined)[],
+    reasons?: FailureReasons,
+  ) {
+    super("get", keys, codes, reasons);
     this.values = values;
   }
 }
@@ -95,8 +107,13 @@ export class ReplicaResult extends StoreResult<Int32Array> {
   /** The replicas of each key; empty where the code is negative. */
   readonly replicas: readonly (readonly ReplicaDescriptor[])[];
 
-  constructor(keys: KeyList, codes: Int32Array, replicas: readonly (readonly ReplicaDescriptor[])[]) {
-    super("replicas", keys, codes);
+  constructor(
+    keys: KeyList,
+    codes: Int32Array,
+    replicas: readonly (readonly ReplicaDescriptor[])[],
+    reasons?: FailureReasons,
+  ) {
+    super("replicas", keys, codes, reasons);
     this.replicas = replicas;
   }
 }
