@@ -6,6 +6,7 @@
 /** The wire types: interfaces, validators and codecs, generated from the JSON Schemas in `schema/`. */
 export * as wire from "../generated/typescript/index.js";
 export * from "./chunk/index.js";
+export * from "./coordinator/index.js";
 export { describe, type ErrorCode, isMooncakeKvError, MooncakeKvError } from "./errors.js";
 export * from "./hash/index.js";
 export * from "./key/index.js";

@@ -21,6 +21,8 @@ const REQUIRED = [
   "pickle.jsonl",
   "process_tokens.jsonl",
   "request.jsonl",
+  "coordinator_hit.jsonl",
+  "coordinator_masks.jsonl",
 ];
 
 /** The ops of a file; empty for a file that has none. */

@@ -1,5 +1,7 @@
 export * from "../generated/arbitraries.js";
 export * from "./chunk-laws.js";
+export * from "./coordinator-arbitraries.js";
+export * from "./coordinator-laws.js";
 export * from "./hash-arbitraries.js";
 export * from "./hash-laws.js";
 export * from "./key-arbitraries.js";

@@ -1,4 +1,5 @@
 import { chunkHandlers } from "./chunk.js";
+import { coordinatorHandlers } from "./coordinator.js";
 import type { VectorHandlers } from "./handler.js";
 import { hashHandlers } from "./hash.js";
 import { keyHandlers } from "./key.js";
@@ -10,6 +11,7 @@ export const vectorHandlers: VectorHandlers = {
   ...hashHandlers,
   ...keyHandlers,
   ...chunkHandlers,
+  ...coordinatorHandlers,
   ...layoutHandlers,
   ...requestHandlers,
 };

@@ -1,0 +1,261 @@
+import { resolveDcpKvCacheSpec } from "./block-sizes.js";
+import { checkTokens, checkWhole, configError, lookupError } from "./checks.js";
+import {
+  checkOptions,
+  type KvCacheConfig,
+  type MooncakeStoreCoordinatorOptions,
+} from "./coordinator-options.js";
+import { ExistenceTable, UNKNOWN, Wanted } from "./existence-table.js";
+import type { GroupHit, Search } from "./group-search.js";
+import { checkKvCacheGroups, coverageSpec, type KvCacheGroupSpec, type LayerSpec } from "./kv-cache-spec.js";
+import { findLongestHit, type LongestHit } from "./longest-hit.js";
+import { type LookupOptions, lookup } from "./lookup.js";
+import type { LookupResult } from "./lookup-session.js";
+import { type BlockMask, reachableBlockMask } from "./reachable-block-mask.js";
+import { replayBoundaries } from "./retention.js";
+import { proofMargin, type StoreSpecGroup, splitSpecGroups } from "./spec-groups.js";
+import { prefixCacheableGroupIds } from "./store-groups.js";
+
+/** A hit and which blocks of each group it consists of. */
+export interface LongestCacheHit {
+  /** Tokens. */
+  readonly hitLength: number;
+  /** One mask a group: 1 for a block to load, 0 for one that the group does not need. */
+  readonly masks: readonly Uint8Array[];
+  /** The groups that last made the hit shorter; empty when nothing is missing. */
+  readonly limitedBy: readonly number[];
+}
+
+/**
+ * Decides which blocks of a prompt are worth storing, asking for and loading, where an engine has several kinds of
+ * cache at once. Pure and immutable. Mirrors `MooncakeStoreCoordinator` of vllm-0.33.
+ */
+export class MooncakeStoreCoordinator {
+  readonly kvCacheGroups: readonly KvCacheGroupSpec[];
+  readonly schedulerBlockSize: number;
+  readonly hashBlockSize: number;
+  readonly useEagle: boolean;
+  readonly retentionInterval: number | null;
+  readonly enablePartialHashHits: boolean;
+  /** Groups that are searched together, in the order of the search. */
+  readonly specGroups: readonly StoreSpecGroup[];
+  /** Groups whose last matched block is dropped for speculative decoding. */
+  readonly eagleGroupIds: ReadonlySet<number>;
+  readonly mambaGroupIds: ReadonlySet<number>;
+  /** Tokens past a hit that a speculative group must match; none for Mamba. */
+  readonly eagleProofMarginByGroup: ReadonlyMap<number, number>;
+
+  /**
+   * @throws MooncakeKvError `ERR_CONFIG` for a spec that makes no sense, for cross attention, and for sizes of which one
+   * does not divide the other.
+   */
+  constructor(options: MooncakeStoreCoordinatorOptions) {
+    checkOptions(options);
+    this.kvCacheGroups = [...options.kvCacheGroups];
+    this.schedulerBlockSize = options.schedulerBlockSize;
+    this.hashBlockSize = options.hashBlockSize;
+    this.useEagle = options.useEagle ?? false;
+    this.retentionInterval = options.retentionInterval ?? null;
+    this.enablePartialHashHits = options.enablePartialHashHits ?? false;
+    this.specGroups = splitSpecGroups(this.kvCacheGroups, this.useEagle);
+    const eagle = this.specGroups.filter((group) => group.useEagle);
+    this.eagleGroupIds = new Set(eagle.flatMap(({ groupIds }) => groupIds));
+    this.mambaGroupIds = new Set(
+      [...this.kvCacheGroups.keys()].filter((id) => this.coverageSpec(id).kind === "mamba"),
+    );
+    this.eagleProofMarginByGroup = new Map(
+      eagle
+        .filter(({ spec }) => spec.kind !== "mamba")
+        .flatMap((group) => {
+          const margin = proofMargin(group, this.hashBlockSize, this.enablePartialHashHits);
+          return group.groupIds.map((id): [number, number] => [id, margin]);
+        }),
+    );
+  }
+
+  /**
+   * The coordinator that scheduler and workers of one engine share. Mirrors `from_kv_cache_config`.
+   *
+   * @throws MooncakeKvError `ERR_CONFIG` as the constructor.
+   */
+  static fromKvCacheConfig(config: KvCacheConfig): MooncakeStoreCoordinator {
+    const { kvCacheGroups, schedulerBlockSize, dcpWorldSize = 1, cacheHitAlignmentTokens = null } = config;
+    checkWhole(configError, "dcpWorldSize", dcpWorldSize, 1);
+    checkKvCacheGroups(kvCacheGroups);
+    return new MooncakeStoreCoordinator({
+      kvCacheGroups: prefixCacheableGroupIds(kvCacheGroups).map((id) => {
+        const group = kvCacheGroups[id]!;
+        return { ...group, kvCacheSpec: resolveDcpKvCacheSpec(group.kvCacheSpec, dcpWorldSize) };
+      }),
+      schedulerBlockSize,
+      hashBlockSize: config.hashBlockSize,
+      useEagle: config.useEagle,
+      retentionInterval: config.retentionInterval,
+      enablePartialHashHits: cacheHitAlignmentTokens !== null && cacheHitAlignmentTokens < schedulerBlockSize,
+    });
+  }
+
+  /** What the length of every hit is a multiple of, in tokens. */
+  get alignmentTokens(): number {
+    return this.enablePartialHashHits ? this.hashBlockSize : this.schedulerBlockSize;
+  }
+
+  /** The longest length up to `length` at which a hit may end. @throws MooncakeKvError `ERR_LOOKUP`. */
+  alignLookupLength(length: number): number {
+    checkTokens("length", length);
+    return length - (length % this.alignmentTokens);
+  }
+
+  /**
+   * The longest prefix that every group has, by what `existence` says, and the blocks to load for it.
+   *
+   * @param maxLength tokens that the hit may have at most.
+   * @param applyEagle whether speculative groups drop their last matched block. Default: true.
+   * @throws MooncakeKvError `ERR_LOOKUP` where vLLM raises, and for a state that is not known.
+   */
+  findLongestCacheHit(
+    maxLength: number,
+    existence: ExistenceTable,
+    applyEagle: boolean = true,
+  ): LongestCacheHit {
+    checkTokens("maxLength", maxLength);
+    const hit = this.search(maxLength, existence, { applyEagle, lengthOnly: false });
+    if (hit instanceof Wanted)
+      throw lookupError(
+        `whether group ${hit.groupIds[0]} has the block of hash ${hit.first} is not known; ask the store first`,
+        { groupIds: hit.groupIds, hashIndex: hit.first, state: UNKNOWN },
+      );
+    const masks: Uint8Array[] = this.kvCacheGroups.map(() => new Uint8Array(0));
+    for (const [index, { groupIds }] of this.specGroups.entries())
+      for (const id of groupIds) masks[id] = hitMask(hit.groupHits[index]);
+    return { hitLength: hit.hitLength, masks, limitedBy: hit.limitedBy };
+  }
+
+  /**
+   * The search of `findLongestCacheHit` by itself: where a state is unknown it says which blocks it has to know.
+   *
+   * @throws MooncakeKvError `ERR_LOOKUP` where vLLM raises.
+   */
+  search(
+    maxLength: number,
+    existence: ExistenceTable,
+    { applyEagle, lengthOnly }: { readonly applyEagle: boolean; readonly lengthOnly: boolean },
+  ): Search<LongestHit> {
+    const { specGroups, hashBlockSize, enablePartialHashHits, alignmentTokens } = this;
+    return findLongestHit({
+      specGroups,
+      hashBlockSize,
+      enablePartialHashHits,
+      alignmentTokens,
+      existence,
+      maxLength,
+      applyEagle,
+      lengthOnly,
+    });
+  }
+
+  /**
+   * Which blocks of each group a hit of `tokenLen` tokens has to load. Mirrors `load_mask`.
+   *
+   * @param numHashes block hashes of the prompt.
+   * @throws MooncakeKvError `ERR_LOOKUP` where vLLM raises.
+   */
+  loadMask(numHashes: number, tokenLen: number): readonly Uint8Array[] {
+    // The length is already that after the speculative drop; a second one would leave the last block out.
+    return this.findLongestCacheHit(tokenLen, ExistenceTable.everything(numHashes), false).masks;
+  }
+
+  /**
+   * Which blocks of each group from `startToken` on are worth storing. Mamba groups store none here: their states are
+   * handed over one by one. Mirrors `store_mask`.
+   *
+   * @param alignedTokenLen tokens in all, a multiple of the alignment.
+   * @param numPromptTokens tokens of the prompt; null, the default, while it is not known.
+   * @throws MooncakeKvError `ERR_LOOKUP` for a length that is no such multiple.
+   */
+  storeMask(
+    alignedTokenLen: number,
+    startToken: number = 0,
+    numPromptTokens: number | null = null,
+  ): readonly BlockMask[] {
+    checkTokens("startToken", startToken);
+    const boundaries =
+      numPromptTokens === null
+        ? []
+        : replayBoundaries(numPromptTokens, this.schedulerBlockSize, this.eagleGroupIds.size > 0);
+    return this.kvCacheGroups.map((_, id) => {
+      const { blockSize } = this.coverageSpec(id);
+      const end = this.#endBlock(id, alignedTokenLen);
+      const start = Math.min(end, Math.ceil(startToken / blockSize));
+      if (this.mambaGroupIds.has(id)) return new Uint8Array(end - start);
+      return this.#reachable(id, start, end, this.retentionInterval, boundaries);
+    });
+  }
+
+  /**
+   * Which blocks of each group can end a hit or be needed by one, so that asking for others is useless. Mirrors
+   * `lookup_mask`.
+   *
+   * @param alignedTokenLen tokens in all, a multiple of the alignment.
+   * @throws MooncakeKvError `ERR_LOOKUP` for a length that is no such multiple.
+   */
+  lookupMask(alignedTokenLen: number): readonly BlockMask[] {
+    return this.kvCacheGroups.map((_, id) => this.lookupMaskOf(id, this.#endBlock(id, alignedTokenLen)));
+  }
+
+  /** The lookup mask of the first `endBlock` blocks of one group. */
+  lookupMaskOf(groupId: number, endBlock: number): BlockMask {
+    return this.#reachable(groupId, 0, endBlock, null, []);
+  }
+
+  /**
+   * Asks a store how much of a prompt it holds. Never rejects because of what the store says or fails to say: that is a
+   * miss with a `failure`.
+   *
+   * @throws MooncakeKvError `ERR_LOOKUP`, `ERR_KEY` or `ERR_HASH` for options that make no sense, before anything is asked.
+   */
+  lookup(options: LookupOptions): Promise<LookupResult> {
+    return lookup(this, options);
+  }
+
+  /** The spec with which a group is searched. @throws MooncakeKvError `ERR_LOOKUP` when there is no such group. */
+  coverageSpec(groupId: number): LayerSpec {
+    const group = this.kvCacheGroups[groupId];
+    if (group === undefined)
+      throw lookupError(`there is no group ${groupId} among ${this.kvCacheGroups.length}`, { groupId });
+    return coverageSpec(group.kvCacheSpec);
+  }
+
+  #endBlock(groupId: number, alignedTokenLen: number): number {
+    checkTokens("alignedTokenLen", alignedTokenLen);
+    if (alignedTokenLen % this.alignmentTokens !== 0)
+      throw lookupError(
+        `${alignedTokenLen} tokens are no multiple of ${this.alignmentTokens}; round down to ` +
+          `${this.alignLookupLength(alignedTokenLen)}`,
+        { alignedTokenLen, alignmentTokens: this.alignmentTokens },
+      );
+    return Math.floor(alignedTokenLen / this.coverageSpec(groupId).blockSize);
+  }
+
+  #reachable(
+    groupId: number,
+    startBlock: number,
+    endBlock: number,
+    retentionInterval: number | null,
+    reachableBoundaries: readonly number[],
+  ): BlockMask {
+    return reachableBlockMask({
+      spec: this.coverageSpec(groupId),
+      startBlock,
+      endBlock,
+      alignmentTokens: this.schedulerBlockSize,
+      useEagle: this.eagleGroupIds.has(groupId),
+      retentionInterval,
+      reachableBoundaries,
+    });
+  }
+}
+
+function hitMask(hit: GroupHit | undefined): Uint8Array {
+  return hit === undefined ? new Uint8Array(0) : new Uint8Array(hit.numBlocks).fill(1, hit.nulls);
+}
