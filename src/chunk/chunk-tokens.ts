@@ -56,13 +56,16 @@ export function chunkTokens(
   const { blockSize, hashBlockSize } = sizes;
   const { maskNum = 0, chunkMask, putStep = 1, putStepRank = 0 } = options;
   for (const [name, value] of Object.entries({ tokenLen, maskNum, putStep, putStepRank }))
-    if (!Number.isSafeInteger(value) || Math.abs(value) > 0xffff_ffff)
-      throw new MooncakeKvError("ERR_CHUNK", `${name} ${describe(value)} is not a whole number below 2^32`, {
+    if (!Number.isSafeInteger(value))
+      throw new MooncakeKvError("ERR_CHUNK", `${name} ${describe(value)} is not a whole number below 2^53`, {
         [name]: value,
       });
   if (putStep <= 0)
     throw new MooncakeKvError("ERR_CHUNK", `putStep ${putStep} must be 1 or more`, { putStep });
   if (blockHashes.length === 0) return collect(0, 0);
+  // Tokens are counted in 32 bits; the other numbers only choose among chunks.
+  if (tokenLen > 0xffff_ffff)
+    throw new MooncakeKvError("ERR_CHUNK", `tokenLen ${tokenLen} is not below 2^32`, { tokenLen });
   if (tokenLen % hashBlockSize !== 0)
     throw new MooncakeKvError(
       "ERR_CHUNK",

@@ -144,7 +144,7 @@ export class BlockHasher {
   }
 
   /** Starts hashing a request that will grow: `session.append(tokens)` hashes what became full. */
-  session(request: HashRequest = {}): BlockHashSession {
+  session(request: HashRequest = { promptTokenIds: [] }): BlockHashSession {
     return new BlockHashSession(this, request);
   }
 

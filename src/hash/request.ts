@@ -30,7 +30,7 @@ export interface PromptEmbeds {
 
 /** Everything of a request that enters its block hashes. Mirrors the fields of vLLM's `Request`. */
 export interface HashRequest {
-  /** The prompt. May be absent when `promptEmbeds` is given: the tokens then count as 0. */
+  /** The prompt. Absent only where `promptEmbeds` is given: the tokens then count as 0. */
   readonly promptTokenIds?: TokenIds;
   readonly loraRequest?: LoraRequest;
   /** Isolates caches on purpose; empty means none. */
@@ -83,10 +83,21 @@ export function checkRequest(request: HashRequest): void {
 /**
  * The prompt tokens as they enter the hashes: 0 where an embedding stands. vllm-0.27 keeps the tokens of a mixed
  * prompt as they are.
+ *
+ * @throws MooncakeKvError `ERR_HASH` without tokens and embeddings, or when there are not as many of each; as in
+ * vLLM's `length_from_prompt_token_ids_or_embeds`.
  */
 export function promptTokens(request: HashRequest, release: Release): TokenIds {
   const { promptTokenIds, promptEmbeds, promptIsTokenIds } = request;
-  if (promptTokenIds === undefined) return new Uint32Array(promptEmbeds?.rows ?? 0);
+  if (promptTokenIds === undefined) {
+    if (promptEmbeds === undefined)
+      throw bad("the request has neither promptTokenIds nor promptEmbeds; it needs one of them");
+    return new Uint32Array(promptEmbeds.rows);
+  }
+  if (promptEmbeds !== undefined && promptEmbeds.rows !== promptTokenIds.length)
+    throw bad(
+      `promptEmbeds has ${promptEmbeds.rows} rows for ${promptTokenIds.length} prompt tokens; it needs one a token`,
+    );
   if (promptIsTokenIds === undefined || release === "vllm-0.27") return promptTokenIds;
   return Array.from(promptTokenIds, (token, index) => (promptIsTokenIds[index] ? token : 0));
 }

@@ -33,7 +33,7 @@ export function cacheRegions(tensor: CacheTensor, numBlocks: number, name: strin
       blockLength,
     });
   if (!isNonOverlappingAndDense(shape.slice(1), strides.slice(1))) {
-    if (!isNonOverlappingAndDense(shape.slice(2), strides.slice(2)))
+    if (parts! > 0 && !isNonOverlappingAndDense(shape.slice(2), strides.slice(2)))
       throw layoutError(
         `${name} with shape ${describe(shape)} and strides ${describe(strides)}: neither a block nor one index of its axis 1 is dense in memory`,
         { shape, strides },

@@ -56,6 +56,7 @@ test("maskNum leaves out whole chunks, rounded up", () => {
   assert.equal(chunks(4, 4, 12, { maskNum: 5 }), ["8-12:2"]);
   assert.equal(chunks(4, 4, 12, { maskNum: 13 }), []);
   assert.equal(chunks(4, 4, 12, { maskNum: -3 }).length, 3);
+  assert.equal(chunks(4, 4, 12, { maskNum: 2 ** 53 - 1 }), []);
 });
 
 test("a chunk mask counts from the first wanted chunk; past its end nothing is wanted", () => {
@@ -104,7 +105,8 @@ const refused: readonly [string, () => unknown, RegExp][] = [
   ["a put step of 0", () => chunks(8, 4, 8, { putStep: 0 }), /putStep 0 must be 1 or more/],
   ["a put step of -1", () => chunks(8, 4, 8, { putStep: -1 }), /putStep -1/],
   ["a rank that is no number", () => chunks(8, 4, 8, { putStepRank: Number.NaN }), /putStepRank NaN/],
-  ["a huge maskNum", () => chunks(8, 4, 8, { maskNum: 2 ** 40 }), /maskNum 1099511627776 .*2\^32/],
+  ["a huge maskNum", () => chunks(8, 4, 8, { maskNum: 2 ** 53 }), /maskNum 9007199254740992 .*2\^53/],
+  ["tokens beyond 32 bits", () => chunks(2 ** 32, 2 ** 32, 2 ** 32, {}), /tokenLen 4294967296 .*2\^32/],
 ];
 for (const [name, run, message] of refused)
   test(`${name}: refused with the numbers`, () => {

@@ -377,6 +377,12 @@ const badRequests: readonly [string, unknown, RegExp][] = [
     { mmFeatures: [{ identifier: "i", offset: 0, length: 0.5 }] },
     /mmFeatures\[0\]\.length 0\.5/,
   ],
+  ["neither tokens nor embeddings", { cacheSalt: "s" }, /neither promptTokenIds nor promptEmbeds/],
+  [
+    "fewer embeddings than tokens",
+    { promptTokenIds: [1, 2, 3], promptEmbeds: { data: new Uint8Array(8), rows: 2 } },
+    /2 rows for 3 prompt tokens/,
+  ],
   ["uneven embedding rows", { promptEmbeds: { data: new Uint8Array(7), rows: 2 } }, /7 bytes in 2 rows/],
   ["embeddings of no rows", { promptEmbeds: { data: new Uint8Array(7), rows: 0 } }, /7 bytes in 0 rows/],
   [

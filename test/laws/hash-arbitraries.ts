@@ -115,13 +115,11 @@ export function mmFeatures(): fc.Arbitrary<MmFeature[]> {
 
 /** Requests with every kind of extra key, of up to 80 tokens. */
 export function hashRequest(): fc.Arbitrary<HashRequest> {
-  const embeds = fc
-    .tuple(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 4 }))
-    .chain(([rows, width]) =>
-      fc
-        .uint8Array({ minLength: rows * width, maxLength: rows * width })
-        .map((data) => ({ promptEmbeds: { data, rows } })),
-    );
+  const embeds = (rows: number) =>
+    fc
+      .integer({ min: 1, max: 4 })
+      .chain((width) => fc.uint8Array({ minLength: rows * width, maxLength: rows * width }))
+      .map((data) => ({ promptEmbeds: { data, rows } }));
   const extras = fc.record(
     {
       loraRequest: fc.record({ loraName: wellFormedText(), loraPath: wellFormedText() }),
@@ -132,6 +130,10 @@ export function hashRequest(): fc.Arbitrary<HashRequest> {
     { requiredKeys: [] },
   );
   return fc
-    .tuple(tokenIds(), extras, fc.option(embeds, { nil: {}, freq: 3 }))
-    .map(([promptTokenIds, more, embedded]) => ({ promptTokenIds, ...more, ...embedded }));
+    .tuple(tokenIds(), extras)
+    .chain(([promptTokenIds, more]) =>
+      fc
+        .option(embeds(promptTokenIds.length), { nil: {}, freq: 3 })
+        .map((embedded) => ({ promptTokenIds, ...more, ...embedded })),
+    );
 }

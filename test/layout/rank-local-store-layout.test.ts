@@ -49,6 +49,12 @@ test("regions that were seen are not listed again", () => {
   assert.equal([layout.kvCachesBaseAddr, layout.blockLen], [[1n << 40n], [256]]);
 });
 
+test("a tensor whose axis 1 is empty has no regions, whatever its other strides", () => {
+  const layout = new RankLocalStoreLayout({ metadata, blockSize: 16 });
+  layout.registerKvCaches([{ ...bf16([7, 0, 4, 2], [16, 8, 1, 8], 112), address: 0n }], 7);
+  assert.equal([layout.kvCachesBaseAddr, layout.blockLen], [[], []]);
+});
+
 test("block lengths are used in turn", () => {
   const layout = layoutWith([1000n, 2000n, 3000n, 4000n], [10, 20, 30]);
   assert.equal(layout.prepareValueForBlock(3), [

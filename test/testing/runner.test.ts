@@ -142,6 +142,56 @@ test("a handler may take its time", async () => {
   assert.is((await run([line()], rejecting)).failed, 1);
 });
 
+// Answers of vLLM 0.33.0 and CPython to inputs that the golden vectors have no like of.
+const loadSpec = { vllm_cached_tokens: 0, kvpool_cached_tokens: 8, can_load: true };
+const job = { req_id: "r", token_len_chunk: 0, block_ids: [], block_hashes: [] };
+const inputs: readonly [string, string, JsonObject, JsonObject][] = [
+  [
+    "a repeated text is one object where it is named",
+    "serialise",
+    { value: [{ text_repeat: ["ab", 2], obj: 0 }, { ref: 0 }] },
+    {
+      pickle: "8005950c000000000000008c046162616294680086942e",
+      frames: [[11, 12]],
+      opcode_count: 8,
+      cbor: "8264616261626461626162",
+      sha256: "073c5a135a0fea1262e82cc1578d7453f6d52b3e2296ffa029567620d63a6956",
+      sha256_cbor: "650d4503ebad6166a0fe60273b5d3f2744eefd2880c1e61c3b1f29e5716983f5",
+      xxhash: "993c12243601866938939c9f53aee94d",
+      xxhash_cbor: "74cc0cb5c8ed875b560ddf620ec13a20",
+    },
+  ],
+  [
+    "the event switch is a number",
+    "event_hash",
+    { block_hash: "0102", VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES: "00" },
+    { bytes: "0102" },
+  ],
+  [
+    "the load spec of a job is complete",
+    "record",
+    { class: "ReqMeta", fields: { ...job, load_spec: loadSpec } },
+    {
+      ...job,
+      can_save: null,
+      load_spec: { ...loadSpec, token_len: 0, tail_key_boundaries: [] },
+      current_event: null,
+      token_ids: null,
+      token_ids_start: 0,
+      num_prompt_tokens: null,
+      prefill_end_tokens: null,
+      store_job_id: null,
+      boundary_puts: null,
+      completed_token_len: null,
+      publish_partial_tail: false,
+    },
+  ],
+];
+for (const [name, op, input, expected] of inputs)
+  test(name, async () => {
+    assert.equal((await run([line({ op, input, expected })])).failures, []);
+  });
+
 test("files are read as they are: with CRLF, and none at all is an error", async () => {
   const folder = mkdtempSync(join(tmpdir(), "mooncake-kv-"));
   try {

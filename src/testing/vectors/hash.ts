@@ -199,7 +199,7 @@ function readMade(entry: JsonObject, named: Map<number, Hashable>): Hashable {
   if ("t" in entry) return list(entry, "t").map((item) => readHashable(item, named));
   if ("text_repeat" in entry) {
     const [unit, count] = list(entry, "text_repeat") as [string, number];
-    return unit.repeat(count);
+    return new SharedText(unit.repeat(count));
   }
   if ("bytes_repeat" in entry) {
     const [unit, count] = list(entry, "bytes_repeat") as [string, number];
@@ -275,8 +275,8 @@ export const hashHandlers: VectorHandlers = {
     return { key: hex(key), block_hash: hex(getBlockHash(key)), group_id: getGroupId(key) };
   },
   event_hash: (input) => {
-    const flag = optionalText(input, "VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES");
-    const hash = toExternalBlockHash(bytes(text(input, "block_hash")), flag !== "0");
+    const flag = optionalText(input, "VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES") ?? "1";
+    const hash = toExternalBlockHash(bytes(text(input, "block_hash")), Number(flag) !== 0);
     return typeof hash === "bigint" ? { int: hash.toString() } : { bytes: hex(hash) };
   },
   get_hash_fn_by_name: (input) => parseHashAlgorithm(text(input, "name")),

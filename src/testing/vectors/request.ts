@@ -84,6 +84,11 @@ function readStep(
   return { ...options, blockSize, loadSpec, blockHashes } as FromRequestTrackerOptions<Release>;
 }
 
+function readMeta(input: JsonObject, release: Release): ReqMetaInit<Release> {
+  const loadSpec = input["load_spec"] == null ? null : readLoadSpec(object(input, "load_spec"), release);
+  return { ...camelFields(input), loadSpec } as unknown as ReqMetaInit<Release>;
+}
+
 function writeMeta(meta: ReqMeta<Release> | null): JsonObject | null {
   return meta && { ...(plain(meta) as JsonObject), current_event: null };
 }
@@ -146,7 +151,7 @@ function record(input: JsonObject, release: Release): JsonValue {
         new BoundaryPut(number(fields, "group_id"), number(fields, "block_id"), number(fields, "num_tokens")),
       );
     case "ReqMeta":
-      return writeMeta(ReqMeta.create(camelFields(fields) as unknown as ReqMetaInit<Release>, release));
+      return writeMeta(ReqMeta.create(readMeta(fields, release), release));
     case "MooncakeStoreWorkerMetadata":
       return { completed_saves: Object.fromEntries(new MooncakeStoreWorkerMetadata().completedSaves) };
     default:
