@@ -56,6 +56,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/layout.js"),
   },
   {
+    name: "lookup",
+    summary: "how much of a prompt a store or a running engine holds",
+    load: () => import("./commands/lookup.js"),
+  },
+  {
     name: "validate",
     summary: "check JSON against a wire type of a vLLM release",
     load: () => import("./commands/validate.js"),

@@ -1,0 +1,112 @@
+import { pathToFileURL } from "node:url";
+import {
+  BlockIndex,
+  blockRemoved,
+  blockStored,
+  decodeEventBatch,
+  EventHashes,
+  encodeEventBatch,
+  type KVCacheEvent,
+} from "../src/events/index.js";
+
+// What a router does with each event: decode it, and take note of it in the index. And what it asks for each prompt.
+
+const BLOCK_SIZE = 16;
+const BATCHES = 2_000;
+
+/** Numbers that look random and are the same in each run. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state;
+  };
+}
+
+function randomHashes(count: number, next: () => number): EventHashes {
+  return new EventHashes(Uint32Array.from({ length: 2 * count }, next));
+}
+
+/** Events with blocks of their own, as vLLM's core publishes them for prompts of many blocks, and the connector for one. */
+function storedEvents(blocks: number, next: () => number): KVCacheEvent[] {
+  return Array.from({ length: BATCHES }, () =>
+    blockStored({
+      blockHashes: randomHashes(blocks, next),
+      parentBlockHash: BigInt(next()),
+      tokenIds: Uint32Array.from({ length: blocks * BLOCK_SIZE }, () => next() % 200_000),
+      blockSize: BLOCK_SIZE,
+      medium: "GPU",
+      groupIdx: 0,
+      kvCacheSpecKind: "full_attention",
+    }),
+  );
+}
+
+/** Microseconds of one of `count` calls: best of some rounds. */
+function best(count: number, rounds: number, prepare: () => (index: number) => void): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < rounds; round++) {
+    const call = prepare();
+    const started = performance.now();
+    for (let index = 0; index < count; index++) call(index);
+    least = Math.min(least, ((performance.now() - started) * 1000) / count);
+  }
+  return least;
+}
+
+function report(name: string, value: number, unit: string, more: Record<string, unknown> = {}): void {
+  console.log(JSON.stringify({ name, value: Number(value.toPrecision(4)), unit, ...more }));
+}
+
+const newIndex = (capacity = 2 ** 18) => new BlockIndex({ blockSize: BLOCK_SIZE, capacity });
+
+function compare(name: string, events: readonly KVCacheEvent[], before: readonly KVCacheEvent[] = []): void {
+  const payloads = events.map((event) => encodeEventBatch({ ts: 1, events: [event], dataParallelRank: 0 }));
+  const decode = best(payloads.length, 8, () => (index) => void decodeEventBatch(payloads[index]!));
+  const update = best(events.length, 8, () => {
+    const index = newIndex();
+    for (const event of before) index.apply("engine", event);
+    return (at) => index.apply("engine", events[at]!);
+  });
+  report(`events.decode.${name}`, decode, "us/event", { bytes: payloads[0]!.length });
+  report(`events.index.${name}`, update, "us/event");
+  report(`events.index / decode.${name}`, update / decode, "ratio");
+}
+
+/** Decoding against taking note, event by event; matching prompts against an index of a million blocks. */
+export async function run(): Promise<void> {
+  const next = random(1);
+  for (const blocks of [1, 64]) {
+    const stored = storedEvents(blocks, next);
+    compare(`stored.${blocks} blocks`, stored);
+    const removed = stored.map((event) =>
+      blockRemoved({ ...(event as object), blockHashes: hashesOf(event) }),
+    );
+    compare(`removed.${blocks} blocks`, removed, stored);
+  }
+  compare(
+    "cleared",
+    Array.from({ length: BATCHES }, () => ({ type: "AllBlocksCleared" })),
+    storedEvents(64, next),
+  );
+
+  const blocks = 2 ** 20;
+  const engines = 16;
+  const index = new BlockIndex({ blockSize: BLOCK_SIZE, capacity: blocks });
+  const prompts = Array.from({ length: 1024 }, () => randomHashes(1024, next));
+  for (const [at, blockHashes] of prompts.entries())
+    for (const engine of [at, at + 1])
+      index.apply(`engine ${engine % engines}`, blockStored({ blockHashes, blockSize: BLOCK_SIZE }));
+  const size = { blocks: index.size, engines, megabytes: Math.round(index.byteLength / 2 ** 20) };
+  const match = best(prompts.length, 5, () => (at) => void index.match(prompts[at]!));
+  report("events.match.1024 blocks", match, "us/prompt", size);
+  const missed = Array.from({ length: 1024 }, () => randomHashes(1024, next));
+  const miss = best(missed.length, 5, () => (at) => void index.match(missed[at]!));
+  report("events.match.miss", miss, "us/prompt", size);
+}
+
+function hashesOf(event: KVCacheEvent): EventHashes {
+  return event.type === "AllBlocksCleared" ? new EventHashes(new Uint32Array(0)) : event.blockHashes;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await run();

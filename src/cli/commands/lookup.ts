@@ -1,0 +1,141 @@
+import { type Command, Option } from "commander";
+import { DEFAULT_HASH_ALGORITHM, HASH_ALGORITHMS } from "../../hash/index.js";
+import { modelNameWarnings } from "../../key/index.js";
+import { LOOKUP_FRAME_FORMS, type LookupFrameForm, LookupKeyClient } from "../../lookup/index.js";
+import { DEFAULT_RELEASE } from "../../release.js";
+import { openStore } from "../../store/index.js";
+import type { CommandContext } from "../command.js";
+import { jsonText } from "../json.js";
+import { type Answer, answerLines, askEngine, askStore, nothingToAsk } from "../lookup/answer.js";
+import { type EngineOptions, GROUP_USAGE, lookupEngine } from "../lookup/engine-groups.js";
+import { type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
+import { addFileOption, addJsonOption, type JsonOption, releaseOption, wholeOption } from "../options.js";
+import { oneLine } from "../text.js";
+import { UsageError } from "../usage-error.js";
+
+interface LookupOptions extends JsonOption, PromptOptions, EngineOptions {
+  readonly store?: string;
+  readonly socket?: string;
+  readonly form: LookupFrameForm;
+  readonly timeout: number;
+}
+
+const HELP = `
+The prompt: token ids (as mooncake-kv hash takes them), a text with --tokenizer, or block hashes with --hashes.
+
+Whom to ask: a store (--store), under the keys of the engine that --model and the options after it describe; or an
+engine (--socket), which knows its keys itself. A question to a store gives each key that exists a lease, so that it
+is not evicted for some seconds. A store is asked in growing windows: a miss costs one small question.
+
+  mooncake-kv lookup --store mooncake:./mooncake.json --model Qwen/Qwen3-8B --tokenizer ./tokenizer.json -f prompt.txt
+  mooncake-kv lookup --socket /tmp/lookup_rpc_port_0_host_gpu01_dp_rank0 1 2 3 4 --block-size 4
+
+Prints the tokens of the longest stored prefix, "unknown: ..." where that can't be said. Ends with 1 when nobody
+answered.`;
+
+/** `mooncake-kv lookup` */
+export function define(command: Command, context: CommandContext): void {
+  const size = (flags: string, description: string) => wholeOption(flags, description, 1);
+  command
+    .argument("[prompt...]", "token ids, text or block hashes")
+    .addOption(new Option("--store <uri>", "ask this store").conflicts("socket"))
+    .option("--socket <address>", "ask the engine at this socket: a path, ipc://... or tcp://...")
+    .option("--hashes", "the prompt is block hashes")
+    .option("--tokenizer <path>", "the prompt is text for this tokenizer.json")
+    .option("--no-special-tokens", "add no special tokens to a text")
+    .addOption(releaseOption().default(DEFAULT_RELEASE))
+    .addOption(
+      new Option("--algorithm <name>", "--prefix-caching-hash-algo of the engine")
+        .choices(HASH_ALGORITHMS)
+        .default(DEFAULT_HASH_ALGORITHM),
+    )
+    .addOption(size("--block-size <tokens>", "tokens of one hashed block").default(16))
+    .option("--seed <text>", "PYTHONHASHSEED of the engine (default: that of the environment)")
+    .option("--lora-name <name>", "name of the LoRA adapter")
+    .option("--lora-path <path>", "path of the LoRA adapter")
+    .option("--cache-salt <text>", "cache salt of the request")
+    .option("--model <path>", "model path or name, as given to the engine")
+    .option("--model-name <name>", "the model segment of the keys itself")
+    .option("--cache-prefix <text>", "cache_prefix of the deployment", "")
+    .option("--store-namespace <text>", "namespace of a payload format in the keys")
+    .option(`--group <spec>`, `a KV cache group, in order: ${GROUP_USAGE} (default: full)`, collect)
+    .addOption(size("--tp-size <n>", "tensor-parallel size").default(1))
+    .addOption(size("--pp-size <n>", "pipeline-parallel size").default(1))
+    .addOption(size("--dcp-size <n>", "decode-context-parallel size").default(1))
+    .addOption(size("--num-kv-heads <n>", "KV heads of the whole model (default: no two ranks share one)"))
+    .addOption(size("--store-tp-size <n>", "TP size that shared objects are cut for"))
+    .addOption(
+      new Option("--kv-cache-layout <name>", "order in memory of shared objects")
+        .choices(["LBHNC", "LBNHC"])
+        .default("LBNHC"),
+    )
+    .addOption(
+      new Option("--form <name>", "form of the question to an engine")
+        .choices(LOOKUP_FRAME_FORMS)
+        .default("current"),
+    )
+    .addOption(size("--timeout <ms>", "how long an engine may take").default(5000));
+  addJsonOption(addFileOption(command, "the prompt"))
+    .addHelpText("after", HELP)
+    .action((args: readonly string[], options: LookupOptions) => run(args, options, context));
+}
+
+async function run(args: readonly string[], options: LookupOptions, context: CommandContext): Promise<void> {
+  if ((options.store === undefined) === (options.socket === undefined))
+    throw new UsageError("give either --store, the URI of a store, or --socket, the address of an engine");
+  const prompt = await readPrompt(args, options, context);
+  const ask = options.store === undefined ? askSocket : askStoreOf;
+  const started = performance.now();
+  const answer = nothingToAsk(prompt) ?? (await ask(options, prompt));
+  const milliseconds = performance.now() - started;
+  if (answer.failed) context.exitCode = 1;
+  for (const warning of options.model === undefined ? [] : modelNameWarnings(options.model))
+    await context.stderr.line(`mooncake-kv: warning: ${oneLine(warning)}`);
+  if (options.json) {
+    await context.stdout.line(
+      jsonText({
+        hit_tokens: answer.hitTokens,
+        unknown: answer.unknown ?? null,
+        num_tokens: prompt.numTokens ?? null,
+        block_size: prompt.blockSize,
+        num_hashes: prompt.blockHashes.length,
+        tail_key_boundaries: answer.tailKeyBoundaries,
+        keys_asked: answer.keysAsked,
+        questions: answer.questions,
+        limited_by: answer.limitedBy,
+        milliseconds: Number(milliseconds.toFixed(3)),
+      }),
+    );
+    return;
+  }
+  await context.stdout.lines(answerLines(answer, prompt).map(oneLine));
+}
+
+async function askStoreOf(options: LookupOptions, prompt: Prompt): Promise<Answer> {
+  const engine = lookupEngine(options, prompt.blockSize);
+  const store = await openStore(options.store!);
+  try {
+    return await askStore(store, engine, prompt);
+  } finally {
+    await store.close();
+  }
+}
+
+async function askSocket(options: LookupOptions, prompt: Prompt): Promise<Answer> {
+  const address = options.socket!;
+  const client = new LookupKeyClient({
+    socketPath: /^[a-z]+:\/\//.test(address) ? address : `ipc://${address}`,
+    release: options.release,
+    form: options.form,
+    timeoutMs: options.timeout,
+  });
+  try {
+    return await askEngine(client, prompt);
+  } finally {
+    await client.close();
+  }
+}
+
+function collect(value: string, earlier: readonly string[] = []): string[] {
+  return [...earlier, value];
+}

@@ -1,0 +1,113 @@
+import type { LookupResult } from "../../coordinator/index.js";
+import type { LookupKeyClient } from "../../lookup/index.js";
+import type { KvStore } from "../../store/index.js";
+import type { LookupEngine } from "./engine-groups.js";
+import type { Prompt } from "./prompt.js";
+
+/** What a lookup of the command line says. */
+export interface Answer {
+  /** Tokens of the longest prefix; null when that is unknown. */
+  readonly hitTokens: number | null;
+  /** Why it is unknown. */
+  readonly unknown?: string;
+  /** Whether something failed: the command then ends with 1. */
+  readonly failed: boolean;
+  readonly tailKeyBoundaries: readonly (readonly [groupId: number, numTokens: number])[];
+  /** Keys that the store was asked about, and in how many questions; null where an engine asks it. */
+  readonly keysAsked: number | null;
+  readonly questions: number | null;
+  /** Groups that made the hit shorter; null where an engine searches. */
+  readonly limitedBy: readonly number[] | null;
+}
+
+/** The answer when there is nothing to ask about; undefined when there is. */
+export function nothingToAsk({ blockHashes, blockSize, numTokens }: Prompt): Answer | undefined {
+  if (blockHashes.length > 0) return undefined;
+  const unknown =
+    numTokens === undefined || numTokens === 0
+      ? "no tokens"
+      : `no full block: ${numTokens} tokens, and a block has ${blockSize}`;
+  return {
+    hitTokens: null,
+    unknown,
+    failed: false,
+    tailKeyBoundaries: [],
+    keysAsked: 0,
+    questions: 0,
+    limitedBy: [],
+  };
+}
+
+/**
+ * Tokens to ask for. A hit never covers the last token, since it has to be computed; of a prompt that is known by its
+ * hashes only, more tokens may follow, so that all its blocks can be hit.
+ */
+export function tokensToAsk({ blockHashes, blockSize, numTokens }: Prompt): number {
+  return numTokens ?? blockHashes.length * blockSize + 1;
+}
+
+/** Asks a store itself. Each key that exists gets a lease by that, as by any question about existence. */
+export async function askStore(
+  store: Pick<KvStore, "exists">,
+  { coordinator, keyPrefixes }: LookupEngine,
+  prompt: Prompt,
+): Promise<Answer> {
+  const result: LookupResult = await coordinator.lookup({
+    numTokens: tokensToAsk(prompt),
+    blockHashes: prompt.blockHashes,
+    keyPrefixes,
+    exists: (keys) => store.exists(keys),
+  });
+  const { failure } = result;
+  return {
+    hitTokens: failure ? null : result.hitLength,
+    ...(failure && { unknown: failure.error.message }),
+    failed: failure !== undefined,
+    tailKeyBoundaries: boundaries(result),
+    keysAsked: result.keysAsked,
+    questions: result.questions,
+    limitedBy: result.limitedBy,
+  };
+}
+
+/** Asks a running engine. */
+export async function askEngine(client: LookupKeyClient, prompt: Prompt): Promise<Answer> {
+  const answer = await client.lookup("cli", tokensToAsk(prompt), prompt.blockHashes);
+  const { failure } = answer;
+  return {
+    hitTokens: failure ? null : answer.hitLength,
+    ...(failure && { unknown: failure.error.message }),
+    failed: failure !== undefined,
+    tailKeyBoundaries: boundaries(answer),
+    keysAsked: null,
+    questions: null,
+    limitedBy: null,
+  };
+}
+
+function boundaries({ tailKeyBoundaries }: Pick<LookupResult, "tailKeyBoundaries">): [number, number][] {
+  return tailKeyBoundaries.map(({ groupId, numTokens }) => [groupId, numTokens]);
+}
+
+/** Characters of the bar. */
+const BAR = 40;
+
+/** An answer in words, one fact a line. */
+export function answerLines(answer: Answer, prompt: Prompt): string[] {
+  const { hitTokens, keysAsked, questions, limitedBy } = answer;
+  const { blockSize } = prompt;
+  if (hitTokens === null) return [`unknown: ${answer.unknown}`];
+  const total = prompt.numTokens ?? prompt.blockHashes.length * blockSize;
+  const share = hitTokens / total;
+  const filled = Math.floor(share * BAR);
+  const lines = [
+    `${hitTokens} of ${total} tokens`,
+    `[${"#".repeat(filled)}${".".repeat(BAR - filled)}] ${Math.floor(share * 100)}%`,
+  ];
+  if (keysAsked !== null)
+    lines.push(
+      `${keysAsked} ${keysAsked === 1 ? "key" : "keys"} asked in ${questions} ${questions === 1 ? "question" : "questions"}`,
+    );
+  if (limitedBy && limitedBy.length > 0) lines.push(`limited by group ${limitedBy.join(", ")}`);
+  return lines;
+}

@@ -1,0 +1,83 @@
+import { describe } from "../errors.js";
+import { type EncodeOptions, encodeEventBatch } from "./encode-batch.js";
+import { configError } from "./errors.js";
+import type { KVEventBatch } from "./kv-events.js";
+
+/** How a publisher numbers, labels and keeps its batches. */
+export interface EventLogOptions extends EncodeOptions {
+  /** Put into batches that have none. Default: 0. */
+  readonly dataParallelRank?: number | undefined;
+  /** Text before each batch, by which subscribers choose. Default: empty. */
+  readonly topic?: string | undefined;
+  /** Batches that are kept for replay. Default: 10,000. */
+  readonly bufferSteps?: number | undefined;
+}
+
+/** The sequence number of a replay's end: -1 in 8 bytes. */
+export const END_SEQ: Uint8Array = new Uint8Array(8).fill(0xff);
+
+const EMPTY = new Uint8Array(0);
+
+/** What a publisher sends, without its sockets: numbers batches and keeps the last ones for replay. */
+export class EventLog {
+  readonly #options: EncodeOptions;
+  readonly #dataParallelRank: number;
+  readonly #topic: Uint8Array;
+  readonly bufferSteps: number;
+  readonly #kept: { readonly sequence: bigint; readonly payload: Uint8Array }[] = [];
+  #next = 0n;
+
+  /** @throws MooncakeKvError `ERR_CONFIG` for numbers that are no whole ones. */
+  constructor({ dataParallelRank = 0, topic = "", bufferSteps = 10_000, ...options }: EventLogOptions = {}) {
+    for (const [name, value] of Object.entries({ dataParallelRank, bufferSteps }))
+      if (!Number.isSafeInteger(value) || value < 0)
+        throw configError(`${name} is ${describe(value)}; it must be a whole number of 0 or more`, {
+          name,
+          value,
+        });
+    this.#options = options;
+    this.#dataParallelRank = dataParallelRank;
+    this.#topic = new TextEncoder().encode(topic);
+    this.bufferSteps = bufferSteps;
+  }
+
+  /** Number of the next batch. */
+  get nextSequence(): bigint {
+    return this.#next;
+  }
+
+  /**
+   * The frames of the next batch: topic, number, payload.
+   *
+   * @throws MooncakeKvError `ERR_SCHEMA` for a batch that can't be encoded; its number is then given to the next one.
+   */
+  publish(batch: KVEventBatch): Uint8Array[] {
+    const dataParallelRank = batch.dataParallelRank ?? this.#dataParallelRank;
+    const payload = encodeEventBatch({ ...batch, dataParallelRank }, this.#options);
+    const sequence = this.#next++;
+    if (this.bufferSteps > 0) {
+      if (this.#kept.length >= this.bufferSteps) this.#kept.shift();
+      this.#kept.push({ sequence, payload });
+    }
+    return [this.#topic, sequenceFrame(sequence), payload];
+  }
+
+  /**
+   * The messages that answer a replay request, behind the asker's identity: the kept batches from a number on, then the
+   * end marker.
+   */
+  *replay(start: Uint8Array): Generator<Uint8Array[]> {
+    let from = 0n;
+    for (const byte of start) from = (from << 8n) | BigInt(byte);
+    for (const { sequence, payload } of [...this.#kept])
+      if (sequence >= from) yield [EMPTY, this.#topic, sequenceFrame(sequence), payload];
+    yield [EMPTY, EMPTY, END_SEQ, EMPTY];
+  }
+}
+
+/** A sequence number as it lies in a frame: 8 bytes, big-endian. */
+export function sequenceFrame(sequence: bigint): Uint8Array {
+  const frame = new Uint8Array(8);
+  new DataView(frame.buffer).setBigUint64(0, sequence);
+  return frame;
+}

@@ -1,0 +1,36 @@
+export {
+  BlockIndex,
+  type BlockIndexCounters,
+  type BlockIndexOptions,
+  type MatchOptions,
+} from "./block-index.js";
+export { type DecodedEventBatch, decodeEventBatch } from "./decode-batch.js";
+export { type EncodeOptions, encodeEvent, encodeEventBatch } from "./encode-batch.js";
+export { isBindEndpoint, offsetEndpointPort } from "./endpoint.js";
+export { blockHashId, EventHashes, type PromptHashes } from "./event-hashes.js";
+export { END_SEQ, EventLog, type EventLogOptions } from "./event-log.js";
+export {
+  EventSubscriber,
+  type EventSubscriberOptions,
+  type SubscribedMessage,
+  type SubscriberCounters,
+} from "./event-subscriber.js";
+export { KvEventQuorum, MooncakeStoreKVEvents } from "./kv-event-aggregator.js";
+export {
+  type AllBlocksCleared,
+  type BlockRemoved,
+  type BlockStored,
+  type BlockStoredInit,
+  blockRemoved,
+  blockStored,
+  type ExtraKey,
+  isAmbiguous,
+  type KVCacheEvent,
+  type KVEventBatch,
+  MEDIUM_CPU,
+  MEDIUM_GPU,
+  MEDIUM_STORAGE,
+} from "./kv-events.js";
+export type { EngineMatch } from "./prefix-match.js";
+export { SequenceTracker, type SequenceVerdict } from "./sequence-tracker.js";
+export { ZmqEventPublisher, type ZmqEventPublisherOptions } from "./zmq-event-publisher.js";

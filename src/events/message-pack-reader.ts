@@ -1,0 +1,315 @@
+import { writeIdWords } from "./event-hashes.js";
+
+/** Lists inside lists that an unknown value may have. */
+const MAX_DEPTH = 32;
+
+/** What is wrong with the bytes; the caller says which bytes they are. */
+export class MessagePackFault extends Error {
+  override readonly name = "MessagePackFault";
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Reads MessagePack values one after the other, straight into typed arrays: events come by the thousands, and most of
+ * their bytes are tokens and hashes. Every method throws a `MessagePackFault` for bytes of another kind, and no length
+ * that the bytes claim is believed before as many bytes are there.
+ */
+export class MessagePackReader {
+  readonly bytes: Uint8Array;
+  readonly #view: DataView;
+  offset = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Bytes that are not read yet. */
+  get left(): number {
+    return this.bytes.length - this.offset;
+  }
+
+  /** The first byte of the next value. */
+  peek(): number {
+    if (this.offset >= this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
+    return this.bytes[this.offset]!;
+  }
+
+  /** Whether the next value is null; then it is taken. */
+  isNull(): boolean {
+    if (this.peek() !== 0xc0) return false;
+    this.offset++;
+    return true;
+  }
+
+  /** Elements of the list that begins here. */
+  listLength(): number {
+    const head = this.peek();
+    if (head >= 0x90 && head <= 0x9f) return this.#opened(1, head & 0x0f);
+    if (head === 0xdc) return this.#opened(3, this.#uint16(1));
+    if (head === 0xdd) return this.#opened(5, this.#uint32(1));
+    throw this.fault("a list");
+  }
+
+  /** Pairs of the map that begins here. */
+  mapLength(): number {
+    const head = this.peek();
+    if (head >= 0x80 && head <= 0x8f) return this.#opened(1, head & 0x0f);
+    if (head === 0xde) return this.#opened(3, this.#uint16(1));
+    if (head === 0xdf) return this.#opened(5, this.#uint32(1));
+    throw this.fault("a map");
+  }
+
+  isList(): boolean {
+    const head = this.peek();
+    return (head >= 0x90 && head <= 0x9f) || head === 0xdc || head === 0xdd;
+  }
+
+  isMap(): boolean {
+    const head = this.peek();
+    return (head >= 0x80 && head <= 0x8f) || head === 0xde || head === 0xdf;
+  }
+
+  isText(): boolean {
+    const head = this.peek();
+    return (head >= 0xa0 && head <= 0xbf) || (head >= 0xd9 && head <= 0xdb);
+  }
+
+  /** A whole number from 0 to 2^53 - 1. */
+  count(): number {
+    const head = this.peek();
+    if (head < 0x80) {
+      this.offset++;
+      return head;
+    }
+    const value = this.integer();
+    if (value < 0 || value > Number.MAX_SAFE_INTEGER)
+      throw new MessagePackFault(`${value} is no whole number from 0 to 2^53 - 1`);
+    return Number(value);
+  }
+
+  /** A whole number; a bigint where a number can't hold it. */
+  integer(): number | bigint {
+    const head = this.peek();
+    if (head < 0x80 || head >= 0xe0) return this.#taken(1, head < 0x80 ? head : head - 256);
+    switch (head) {
+      case 0xcc:
+        return this.#taken(2, this.#need(2).getUint8(this.offset + 1));
+      case 0xcd:
+        return this.#taken(3, this.#uint16(1));
+      case 0xce:
+        return this.#taken(5, this.#uint32(1));
+      case 0xcf:
+        return this.#taken(9, narrow(this.#need(9).getBigUint64(this.offset + 1)));
+      case 0xd0:
+        return this.#taken(2, this.#need(2).getInt8(this.offset + 1));
+      case 0xd1:
+        return this.#taken(3, this.#need(3).getInt16(this.offset + 1));
+      case 0xd2:
+        return this.#taken(5, this.#need(5).getInt32(this.offset + 1));
+      case 0xd3:
+        return this.#taken(9, narrow(this.#need(9).getBigInt64(this.offset + 1)));
+    }
+    throw this.fault("a whole number");
+  }
+
+  /** A number of any kind. */
+  float(): number {
+    const head = this.peek();
+    if (head === 0xcb) return this.#taken(9, this.#need(9).getFloat64(this.offset + 1));
+    if (head === 0xca) return this.#taken(5, this.#need(5).getFloat32(this.offset + 1));
+    return Number(this.integer());
+  }
+
+  /** Text. */
+  text(): string {
+    const [start, length] = this.textSpan();
+    if (length < 24) {
+      let text = "";
+      for (let at = start; at < start + length; at++) {
+        const byte = this.bytes[at]!;
+        if (byte >= 0x80) return this.#utf8(start, length);
+        text += String.fromCharCode(byte);
+      }
+      return text;
+    }
+    return this.#utf8(start, length);
+  }
+
+  /** Where the text that begins here lies; it is taken. */
+  textSpan(): [start: number, length: number] {
+    const head = this.peek();
+    let [start, length] = [this.offset + 1, head & 0x1f];
+    if (head < 0xa0 || head > 0xbf) {
+      if (head === 0xd9) [start, length] = [this.offset + 2, this.#need(2).getUint8(this.offset + 1)];
+      else if (head === 0xda) [start, length] = [this.offset + 3, this.#uint16(1)];
+      else if (head === 0xdb) [start, length] = [this.offset + 5, this.#uint32(1)];
+      else throw this.fault("text");
+    }
+    this.#end(start + length);
+    return [start, length];
+  }
+
+  /** Bytes, in memory of their own. */
+  bin(): Uint8Array {
+    const head = this.peek();
+    let [start, length] = [0, 0];
+    if (head === 0xc4) [start, length] = [this.offset + 2, this.#need(2).getUint8(this.offset + 1)];
+    else if (head === 0xc5) [start, length] = [this.offset + 3, this.#uint16(1)];
+    else if (head === 0xc6) [start, length] = [this.offset + 5, this.#uint32(1)];
+    else throw this.fault("bytes");
+    this.#end(start + length);
+    return this.bytes.slice(start, start + length);
+  }
+
+  /** A block hash: its id goes into `words`, its bytes come back where it has any. */
+  hash(words: Uint32Array, index: number): Uint8Array | undefined {
+    const { bytes, offset } = this;
+    const head = this.peek();
+    if (head === 0xcf || head === 0xd3) {
+      const view = this.#need(9);
+      words[2 * index + 1] = view.getUint32(offset + 1);
+      words[2 * index] = view.getUint32(offset + 5);
+      this.offset += 9;
+      return undefined;
+    }
+    if (head >= 0xc4 && head <= 0xc6) {
+      const hash = this.bin();
+      writeIdWords(words, index, hash, 0, hash.length);
+      return hash;
+    }
+    if (head < 0x80 || head >= 0xe0 || (head >= 0xcc && head <= 0xd2)) {
+      const value = Number(this.integer());
+      words[2 * index] = value;
+      words[2 * index + 1] = value < 0 ? 0xffff_ffff : 0;
+      return undefined;
+    }
+    throw this.fault("a block hash: bytes, or a whole number", bytes[offset]);
+  }
+
+  /** A list of token ids, each below 2^32. */
+  tokens(): Uint32Array {
+    const length = this.listLength();
+    const tokens = new Uint32Array(length);
+    const { bytes } = this;
+    let at = this.offset;
+    for (let index = 0; index < length; index++) {
+      const head = bytes[at]!;
+      if (head < 0x80) {
+        tokens[index] = head;
+        at++;
+      } else if (head === 0xcd) {
+        tokens[index] = (bytes[at + 1]! << 8) | bytes[at + 2]!;
+        at += 3;
+      } else if (head === 0xce) {
+        tokens[index] =
+          (bytes[at + 1]! << 24) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!;
+        at += 5;
+      } else {
+        this.offset = at;
+        const token = this.count();
+        if (token > 0xffff_ffff) throw new MessagePackFault(`token id ${token} is above 2^32 - 1`);
+        tokens[index] = token;
+        at = this.offset;
+      }
+    }
+    this.#end(at);
+    return tokens;
+  }
+
+  /** A value as extra keys have it: null, boolean, number, text, bytes, or a list of these. Maps are refused. */
+  value(depth: number = 0): unknown {
+    const head = this.peek();
+    if (depth > MAX_DEPTH) throw new MessagePackFault(`more than ${MAX_DEPTH} lists lie in each other`);
+    if (this.isNull()) return null;
+    if (head === 0xc2 || head === 0xc3) return this.#taken(1, head === 0xc3);
+    if (head === 0xca || head === 0xcb) return this.float();
+    if (head >= 0xc4 && head <= 0xc6) return this.bin();
+    if (this.isText()) return this.text();
+    if (this.isList()) return Array.from({ length: this.listLength() }, () => this.value(depth + 1));
+    return this.integer();
+  }
+
+  /** Passes over a value of any kind. */
+  skip(): void {
+    // Values that are still due, over all open lists and maps; one byte at least each.
+    for (let due = 1; due > 0; due--) {
+      const head = this.peek();
+      if (this.isList()) due += this.listLength();
+      else if (this.isMap()) due += 2 * this.mapLength();
+      else if (this.isText()) this.textSpan();
+      else if (head >= 0xc4 && head <= 0xc9) this.#skipSized(head);
+      else if (head >= 0xd4 && head <= 0xd8) this.#end(this.offset + 2 + (1 << (head - 0xd4)));
+      else if (head === 0xc0 || head === 0xc2 || head === 0xc3) this.offset++;
+      else if (head === 0xc1) throw this.fault("a value");
+      else this.float();
+    }
+  }
+
+  /** What is wrong where another kind of value was expected. */
+  fault(expected: string, head: number | undefined = this.bytes[this.offset]): MessagePackFault {
+    return new MessagePackFault(
+      `byte ${this.offset} (0x${(head ?? 0).toString(16).padStart(2, "0")}) does not begin ${expected}`,
+    );
+  }
+
+  /** Bytes (c4 to c6) and extension values (c7 to c9, with a byte for their type). */
+  #skipSized(head: number): void {
+    const extension = head >= 0xc7 ? 1 : 0;
+    const width = 1 << ((head - 0xc4) % 3);
+    this.#need(1 + width);
+    const length =
+      width === 1 ? this.bytes[this.offset + 1]! : width === 2 ? this.#uint16(1) : this.#uint32(1);
+    this.#end(this.offset + 1 + width + extension + length);
+  }
+
+  #utf8(start: number, length: number): string {
+    try {
+      return utf8.decode(this.bytes.subarray(start, start + length));
+    } catch {
+      throw new MessagePackFault(`the text at byte ${start} is not UTF-8`);
+    }
+  }
+
+  /** Takes the head of a list or map whose elements need at least a byte each. */
+  #opened(width: number, length: number): number {
+    this.offset += width;
+    if (length > this.left)
+      throw new MessagePackFault(
+        `${length} elements are announced at byte ${this.offset}, but only ${this.left} bytes are left`,
+      );
+    return length;
+  }
+
+  #taken<T>(width: number, value: T): T {
+    this.offset += width;
+    return value;
+  }
+
+  #uint16(at: number): number {
+    return this.#need(at + 2).getUint16(this.offset + at);
+  }
+
+  #uint32(at: number): number {
+    return this.#need(at + 4).getUint32(this.offset + at);
+  }
+
+  /** The view, if as many bytes are left. */
+  #need(bytes: number): DataView {
+    if (this.offset + bytes > this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
+    return this.#view;
+  }
+
+  /** Goes on behind a value. */
+  #end(offset: number): void {
+    if (offset > this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
+    this.offset = offset;
+  }
+}
+
+function narrow(value: bigint): number | bigint {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER)
+    ? Number(value)
+    : value;
+}
