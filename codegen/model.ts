@@ -21,8 +21,17 @@ export interface TypeModel {
   readonly description: string;
   /** The vLLM symbol that the type mirrors. */
   readonly vllm: string;
-  /** On the wire: a map of names, or a list in the order of the members. */
-  readonly form: "object" | "tuple";
+  /**
+   * On the wire: a map of names, or a list in the order of the members. `tagged` is one of the types in `options`, each
+   * of which has a member `type` that says which it is; it has no members of its own.
+   */
+  readonly form: "object" | "tuple" | "tagged";
+  readonly options?: readonly string[];
+  /**
+   * How MessagePack has the type where it may be a map or a list: what is written; both are read. In a list, the tag of
+   * a tagged option comes first. Absent: a map.
+   */
+  readonly packed?: "map" | "list";
   readonly members: readonly MemberModel[];
   readonly rules: readonly RuleModel[];
   /** The frames of the binary form; absent where there is none. */
@@ -44,10 +53,15 @@ export interface MemberModel {
 export type Shape =
   | { readonly kind: "boolean" }
   | { readonly kind: "integer"; readonly minimum: number; readonly maximum: number }
+  | { readonly kind: "float" }
   | { readonly kind: "uint64" }
   | { readonly kind: "text"; readonly minLength: number }
   | { readonly kind: "choice"; readonly values: readonly string[] }
   | { readonly kind: "bytes"; readonly minLength: number }
+  /** A 64-bit integer or bytes. */
+  | { readonly kind: "uint64OrBytes" }
+  /** Null, a boolean, a number, text, bytes, or a list of these. */
+  | { readonly kind: "any" }
   | { readonly kind: "list"; readonly items: Shape }
   | { readonly kind: "set"; readonly items: Shape }
   | { readonly kind: "map"; readonly key: Shape; readonly value: Shape }

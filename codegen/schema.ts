@@ -32,7 +32,18 @@ export interface Schema {
   /** Last release that has the type or property. */
   readonly "x-until"?: string;
   /** What the value is, where JSON can't say it. */
-  readonly "x-type"?: "uint64" | "bytes" | "set" | "map" | "tuple" | "absent";
+  readonly "x-type"?:
+    | "uint64"
+    | "bytes"
+    | "uint64-or-bytes"
+    | "any"
+    | "set"
+    | "map"
+    | "tuple"
+    | "tagged"
+    | "absent";
+  /** In MessagePack, a type is written as a map or as a list of its members; either is read. */
+  readonly "x-packed"?: "map" | "list";
   /** Names of the members of a tuple. */
   readonly "x-names"?: readonly string[];
   /** The rule of this schema in words, for error messages. */

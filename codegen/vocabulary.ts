@@ -15,6 +15,7 @@ const ANNOTATIONS: readonly string[] = [
   "x-since",
   "x-until",
   "x-type",
+  "x-packed",
   "x-names",
   "x-rule",
   "x-elsewhere",
@@ -132,11 +133,31 @@ function groupKeyword(
  */
 export function createReleaseAjv(resolved: ResolvedRelease): Ajv2020 {
   const ajv = createAjv();
-  for (const [name, schema] of Object.entries(resolved.schema.$defs)) ajv.addSchema(plain(schema), name);
+  for (const [name, schema] of Object.entries(resolved.schema.$defs))
+    ajv.addSchema(plain(schema["x-type"] === "tagged" ? byTag(schema) : schema), name);
   return ajv;
 }
 
-function plain(schema: Schema): AnySchemaObject {
+/**
+ * A choice of tagged types as a decision: the tag says which of them is checked, so that an error is about that one and
+ * not about whichever option failed last.
+ */
+function byTag({ anyOf = [], ...schema }: Schema): AnySchemaObject {
+  const tag = (names: readonly string[]): AnySchemaObject => ({
+    type: "object",
+    required: ["type"],
+    properties: { type: { type: "string", enum: names } },
+  });
+  const name = ({ $ref = "" }: Schema): string => $ref.slice("#/$defs/".length);
+  return {
+    ...schema,
+    ...tag(anyOf.map(name)),
+    // biome-ignore lint/suspicious/noThenProperty: it is the keyword of JSON Schema.
+    allOf: anyOf.map((option) => ({ if: tag([name(option)]), then: { $ref: option.$ref } })),
+  };
+}
+
+function plain(schema: Schema | AnySchemaObject): AnySchemaObject {
   return JSON.parse(
     JSON.stringify(schema, (key, value: unknown) => {
       if (PROSE.has(key) && typeof value === "string") return undefined;

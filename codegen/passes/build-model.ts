@@ -24,15 +24,17 @@ export function buildModel(resolved: ResolvedRelease): ReleaseModel {
 }
 
 function type(name: string, family: string, schema: Schema): TypeModel {
-  const tuple = schema["x-type"] === "tuple";
-  const members = tuple ? tupleMembers(schema) : objectMembers(schema);
+  const form = schema["x-type"] === "tuple" || schema["x-type"] === "tagged" ? schema["x-type"] : "object";
+  const members = form === "tuple" ? tupleMembers(schema) : objectMembers(schema);
   const binary = schema["x-binary"];
   return {
     name,
     family,
     description: schema.description ?? "",
     vllm: schema["x-vllm"] ?? "",
-    form: tuple ? "tuple" : "object",
+    form,
+    ...(form === "tagged" ? { options: schema.anyOf!.map((option) => referred(option.$ref!)) } : {}),
+    ...(schema["x-packed"] ? { packed: schema["x-packed"] } : {}),
     members,
     rules: rules(schema, members),
     ...(binary ? { binary: binary.map((frame): BinaryFrame => frame.map(part)) } : {}),
@@ -60,7 +62,7 @@ function tupleMembers(schema: Schema): MemberModel[] {
 }
 
 function shape(schema: Schema): Shape {
-  if (schema.$ref !== undefined) return { kind: "reference", name: schema.$ref.slice("#/$defs/".length) };
+  if (schema.$ref !== undefined) return { kind: "reference", name: referred(schema.$ref) };
   if (schema.anyOf)
     return { kind: "nullable", of: shape(schema.anyOf.find((option) => option.type !== "null")!) };
   if (Array.isArray(schema.type)) {
@@ -72,6 +74,10 @@ function shape(schema: Schema): Shape {
       return { kind: "uint64" };
     case "bytes":
       return { kind: "bytes", minLength: schema.pattern?.endsWith("+$") ? 1 : 0 };
+    case "uint64-or-bytes":
+      return { kind: "uint64OrBytes" };
+    case "any":
+      return { kind: "any" };
     case "absent":
       return { kind: "absent" };
     case "set":
@@ -85,6 +91,8 @@ function shape(schema: Schema): Shape {
   switch (schema.type) {
     case "boolean":
       return { kind: "boolean" };
+    case "number":
+      return { kind: "float" };
     case "integer":
       return { kind: "integer", minimum: schema.minimum!, maximum: schema.maximum! };
     case "string":
@@ -93,6 +101,10 @@ function shape(schema: Schema): Shape {
       return { kind: "list", items: shape(schema.items as Schema) };
   }
   throw new Error(`no shape for ${JSON.stringify(schema)}`);
+}
+
+function referred(reference: string): string {
+  return reference.slice("#/$defs/".length);
 }
 
 function rules(schema: Schema, members: readonly MemberModel[]): RuleModel[] {

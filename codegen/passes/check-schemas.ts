@@ -4,7 +4,7 @@ import { createAjv } from "../vocabulary.js";
 import { releasesOf, SCALARS } from "./resolve-release.js";
 
 const KNOWN: ReadonlySet<string> = new Set(
-  "$schema $id $ref $defs title description type const enum default minimum maximum minLength pattern items prefixItems minItems uniqueItems properties required additionalProperties anyOf not if then x-vllm x-since x-until x-type x-names x-rule x-equal-length x-less x-multiple x-binary".split(
+  "$schema $id $ref $defs title description type const enum default minimum maximum minLength pattern items prefixItems minItems uniqueItems properties required additionalProperties anyOf not if then x-vllm x-since x-until x-type x-packed x-names x-rule x-equal-length x-less x-multiple x-binary".split(
     " ",
   ),
 );
@@ -70,6 +70,11 @@ type Report = (where: string, message: string) => void;
 
 function checkType(where: string, schema: Schema, report: Report): void {
   if (!schema["x-vllm"]) report(where, "x-vllm names no symbol of vLLM");
+  if (schema["x-type"] === "tagged") {
+    if (!schema.anyOf?.every((option) => option.$ref?.startsWith("#/$defs/")))
+      report(where, "a tagged type is a choice of types of its file");
+    return;
+  }
   if (schema["x-type"] === "tuple") {
     if (schema["x-names"]?.length !== schema.prefixItems?.length)
       report(where, "x-names and prefixItems differ");
@@ -140,8 +145,24 @@ class Walk {
     if (schema.items) this.schema(`${where}[]`, schema.items);
     for (const [index, item] of (schema.prefixItems ?? []).entries()) this.schema(`${where}[${index}]`, item);
     for (const [index, option] of (schema.anyOf ?? []).entries()) this.schema(`${where}|${index}`, option);
-    if (schema.anyOf && (schema.anyOf.length !== 2 || !schema.anyOf.some((option) => option.type === "null")))
+    if (schema["x-type"] === "tagged") this.#options(where, schema);
+    else if (
+      schema.anyOf &&
+      (schema.anyOf.length !== 2 || !schema.anyOf.some((option) => option.type === "null"))
+    )
       this.#report(where, "anyOf says only: something or null");
+  }
+
+  /** Each option of a tagged type says by its member `type` that it is the one. */
+  #options(where: string, schema: Schema): void {
+    for (const { $ref = "" } of schema.anyOf ?? []) {
+      const name = $ref.slice("#/$defs/".length);
+      const target = this.#target($ref);
+      const tag = target?.properties?.["type"]?.enum;
+      if (tag?.length !== 1 || tag[0] !== name || !target?.required?.includes("type"))
+        this.#report(where, `${name} has no required member type that is "${name}"`);
+      if (target?.["x-packed"] === undefined) this.#report(where, `${name} has no x-packed`);
+    }
   }
 
   #described(property: Schema): boolean {

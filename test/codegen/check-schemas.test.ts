@@ -36,6 +36,27 @@ const BROKEN: [
     (s) => delete s.properties.chunk_hash.description,
     /PoolKey\.chunk_hash: there is no description/,
   ],
+  [
+    "an option of a tagged type that does not say which it is",
+    "events",
+    "BlockStored",
+    (s) => (s.properties.type.enum = ["Stored"]),
+    /KVCacheEvent: BlockStored has no required member type that is "BlockStored"/,
+  ],
+  [
+    "an option of a tagged type that may not be a list",
+    "events",
+    "AllBlocksCleared",
+    (s) => delete s["x-packed"],
+    /KVCacheEvent: AllBlocksCleared has no x-packed/,
+  ],
+  [
+    "a tagged type of another file",
+    "events",
+    "KVCacheEvent",
+    (s) => (s.anyOf[0].$ref = "key.schema.json#/$defs/PoolKey"),
+    /a tagged type is a choice of types of its file/,
+  ],
   ["no vLLM symbol", "key", "PoolKey", (s) => delete s["x-vllm"], /x-vllm names no symbol/],
   [
     "open properties",

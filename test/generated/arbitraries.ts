@@ -53,6 +53,8 @@ type Values = Record<string, unknown>;
 
 /** Any valid value of a type that is known only at run time. */
 export function typeArbitrary(release: Release, type: TypeModel): fc.Arbitrary<unknown> {
+  if (type.form === "tagged")
+    return fc.oneof(...type.options!.map((name) => typeArbitrary(release, find(release, name))));
   const members = type.members.filter((member) => member.shape.kind !== "absent");
   const ruled = type.rules.flatMap((rule) => (rule.kind === "words" ? [] : rule.members));
   const value = fc
@@ -106,8 +108,14 @@ function shapeArbitrary(release: Release, shape: Shape): fc.Arbitrary<unknown> {
         fc.integer({ min: shape.minimum, max: Math.min(shape.maximum, 1000) }),
         fc.integer({ min: shape.minimum, max: shape.maximum }),
       );
+    case "float":
+      return fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer(), fc.maxSafeInteger());
     case "uint64":
       return fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
+    case "uint64OrBytes":
+      return fc.oneof(fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }), fc.uint8Array({ maxLength: 40 }));
+    case "any":
+      return openValue;
     case "text":
       return fc.oneof(fc.string({ unit: "grapheme", minLength: shape.minLength }), fc.constant("__proto__"));
     case "choice":
@@ -130,6 +138,24 @@ function shapeArbitrary(release: Release, shape: Shape): fc.Arbitrary<unknown> {
       return fc.constant(null);
   }
 }
+
+/** A value that the schema leaves open. A bigint that a number can hold comes back as that number. */
+const openValue: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    fc.oneof(
+      fc.constantFrom(null, true, false),
+      fc.integer(),
+      fc.maxSafeInteger(),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.bigInt({ min: 1n << 53n, max: (1n << 64n) - 1n }),
+      fc.bigInt({ min: -(1n << 63n), max: -(1n << 53n) }),
+      fc.string({ unit: "grapheme" }),
+      fc.uint8Array({ maxLength: 10 }),
+    ),
+    fc.array(tie("value"), { maxLength: 3 }),
+  ),
+})).value;
 
 function camelCased(values: Values): Values {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [memberName(name), value]));

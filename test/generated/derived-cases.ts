@@ -14,9 +14,11 @@ export const DERIVED_CASES: readonly WireCase[] = WIRE_TYPES.flatMap(({ release,
   const base = { type: type.name, releases: [release] };
   return [
     { ...base, name: "the smallest value", json: smallest },
-    ...(type.form === "tuple"
-      ? tupleCases(type, smallest as unknown[])
-      : objectCases(type, smallest as object)
+    ...(type.form === "tagged"
+      ? taggedCases(smallest as object)
+      : type.form === "tuple"
+        ? tupleCases(type, smallest as unknown[])
+        : objectCases(type, smallest as object)
     ).map(([name, json]) => ({ ...base, name, json, refused: /^\w+ of vllm-[\d.]+ at \$/ })),
   ];
 });
@@ -40,6 +42,15 @@ function objectCases(type: TypeModel, smallest: object): Refused[] {
     }
   }
   return cases;
+}
+
+function taggedCases(smallest: object): Refused[] {
+  const { type: _type, ...rest } = smallest as { readonly type: unknown };
+  return [
+    ["no type", rest],
+    ["the type of no option", { ...smallest, type: "NoSuchType" }],
+    ["another kind of value", [smallest]],
+  ];
 }
 
 function tupleCases(type: TypeModel, smallest: unknown[]): Refused[] {
@@ -80,6 +91,12 @@ function wrongFor(shape: Shape): readonly unknown[] {
         Number.NEGATIVE_INFINITY,
         ...NO_OBJECTS,
       ];
+    case "float":
+      return ["1", true, 1n, [1], ...NO_OBJECTS];
+    case "uint64OrBytes":
+      return [1, 1n, "", "0x0", "0xAB", "ab", "-1", "18446744073709551616", [], ...NO_OBJECTS];
+    case "any":
+      return [];
     case "uint64":
       return [
         1,

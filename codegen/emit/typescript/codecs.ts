@@ -87,16 +87,47 @@ function constant(
 }
 
 function packed(types: TypeTable, type: TypeModel): string {
+  if (type.form === "tagged")
+    return `{ tagged: { ${type.options!.map((name) => `${name}: ${valueName(name)}Packed`).join(", ")} } }`;
   const members = type.members
     .map((member, index) => ({ member, key: type.form === "tuple" ? String(index) : member.name }))
     .filter(({ member }) => types.differs(member.shape))
     .map(({ member, key }) => `${key}: ${packedShape(types, member.shape)}`);
-  return `{ members: { ${members.join(", ")} } }`;
+  const parts = [`members: { ${members.join(", ")} }`];
+  if (type.packed !== undefined) {
+    const tag = tagOf(type);
+    if (tag !== undefined) parts.push(`tag: ${JSON.stringify(tag)}`);
+    const order = type.members.map((member) => member.name).slice(tag === undefined ? 0 : 1);
+    parts.push(`order: ${JSON.stringify(order)}`);
+  }
+  return `{ ${parts.join(", ")} }`;
+}
+
+/** What an option of a tagged type says in its first member, `type`; undefined for other types. */
+function tagOf(type: TypeModel): string | undefined {
+  const [first] = type.members;
+  return first?.name === "type" && first.shape.kind === "choice" ? first.shape.values[0] : undefined;
 }
 
 function toWireFunction(types: TypeTable, type: TypeModel): FunctionDeclarationStructure {
   const name = valueName(type.name);
   const tuple = type.form === "tuple";
+  const head = {
+    kind: StructureKind.Function,
+    name: `${name}ToWire`,
+    isExported: true,
+    docs: doc(`A \`${type.name}\` as it lies on the wire.`),
+    returnType: "unknown",
+  } as const;
+  if (type.form === "tagged")
+    return {
+      ...head,
+      parameters: [
+        { name: "value", type: type.name },
+        { name: "form", type: "WireForm" },
+      ],
+      statements: [tagSwitch(type, "value", (option) => `${valueName(option)}ToWire(value, form)`)],
+    };
   const lines = type.members.map((member) => {
     const value = toWire(
       types,
@@ -107,21 +138,46 @@ function toWireFunction(types: TypeTable, type: TypeModel): FunctionDeclarationS
     );
     return tuple ? `  ${value},` : `  ${member.name}: ${value},`;
   });
+  const wire = `${tuple ? "[" : "{"}\n${lines.join("\n")}\n${tuple ? "]" : "}"}`;
+  const asList = type.packed === "list";
+  const usesForm = asList || type.members.some((member) => types.differs(member.shape));
   return {
-    kind: StructureKind.Function,
-    name: `${name}ToWire`,
-    isExported: true,
-    docs: doc(`A \`${type.name}\` as it lies on the wire.`),
+    ...head,
     parameters: [
       { name: type.members.length > 0 ? "value" : "_value", type: type.name },
-      ...(types.typeDiffers(type) ? [{ name: "form", type: "WireForm" }] : []),
+      ...(types.typeDiffers(type) ? [{ name: usesForm ? "form" : "_form", type: "WireForm" }] : []),
     ],
-    returnType: "unknown",
-    statements: [`return ${tuple ? "[" : "{"}\n${lines.join("\n")}\n${tuple ? "]" : "}"};`],
+    statements: asList
+      ? [`const wire = ${wire};`, "return form.packed ? Object.values(wire) : wire;"]
+      : [`return ${wire};`],
   };
 }
 
+/** A switch over the options of a tagged type. */
+function tagSwitch(type: TypeModel, value: string, result: (option: string) => string): string {
+  const cases = type.options!.map(
+    (option) => `  case ${JSON.stringify(option)}:\n    return ${result(option)};`,
+  );
+  return [
+    `switch (${value}.type) {`,
+    ...cases,
+    "  default:",
+    `    throw unknownTag(${subjectName(type.name)}, ${value});`,
+    "}",
+  ].join("\n");
+}
+
 function fromJsonFunction(type: TypeModel): FunctionDeclarationStructure {
+  if (type.form === "tagged")
+    return {
+      kind: StructureKind.Function,
+      name: `${valueName(type.name)}FromJson`,
+      isExported: true,
+      docs: doc(`The value of a checked JSON form of \`${type.name}\`.`),
+      parameters: [{ name: "json", type: wireTypeName(type.name) }],
+      returnType: type.name,
+      statements: [tagSwitch(type, "json", (option) => `${valueName(option)}FromJson(json)`)],
+    };
   const lines = type.members
     .map((member, index) => ({
       member,
@@ -175,10 +231,13 @@ function imports(
       ...mentioned(["BinaryCodec", "Codec"]).map((name) => `type ${name}`),
     ]),
     importOf("../runtime/frames.js", mentioned(["FrameReader", "FrameWriter", "frameReaders"])),
-    importOf("../runtime/packed-shape.js", mentioned(["PackedShape"]), true),
+    importOf("../runtime/packed-shape.js", [
+      ...mentioned(["unknownTag"]),
+      ...mentioned(["PackedShape"]).map((name) => `type ${name}`),
+    ]),
     importOf("../runtime/schema-error.js", ["Subject"], true),
     importOf("../runtime/wire.js", [
-      ...mentioned(["fromHex"]),
+      ...mentioned(["anyFromJson", "fromHex", "uint64OrBytesFromJson"]),
       ...mentioned(["WireForm"]).map((name) => `type ${name}`),
     ]),
     ...foreign,

@@ -1,6 +1,6 @@
 import type { Shape, TypeModel } from "../../model.js";
 import { valueName } from "./names.js";
-import { references } from "./shapes.js";
+import { typeReferences } from "./shapes.js";
 
 /** Types by name; tells what holds bytes or 64-bit integers, which JSON and MessagePack write differently. */
 export class TypeTable {
@@ -19,7 +19,7 @@ export class TypeTable {
     const ordered: TypeModel[] = [];
     const visit = (type: TypeModel): void => {
       if (ordered.includes(type)) return;
-      for (const name of type.members.flatMap((member) => references(member.shape))) {
+      for (const name of typeReferences(type)) {
         const target = this.get(name);
         if (types.includes(target)) visit(target);
       }
@@ -34,6 +34,8 @@ export class TypeTable {
     switch (shape.kind) {
       case "bytes":
       case "uint64":
+      case "uint64OrBytes":
+      case "any":
         return true;
       case "list":
       case "set":
@@ -50,14 +52,18 @@ export class TypeTable {
   }
 
   typeDiffers(type: TypeModel): boolean {
-    return type.members.some((member) => this.differs(member.shape));
+    return (
+      type.packed !== undefined ||
+      type.form === "tagged" ||
+      type.members.some((member) => this.differs(member.shape))
+    );
   }
 }
 
 /** Whether the value is the same on the wire, and can't be changed by whoever shares it. */
 function isPlain(shape: Shape): boolean {
   return (
-    ["boolean", "integer", "text", "choice"].includes(shape.kind) ||
+    ["boolean", "integer", "float", "text", "choice"].includes(shape.kind) ||
     (shape.kind === "nullable" && isPlain(shape.of))
   );
 }
@@ -69,6 +75,8 @@ export function toWire(types: TypeTable, subject: string, shape: Shape, value: s
   switch (shape.kind) {
     case "bytes":
     case "uint64":
+    case "uint64OrBytes":
+    case "any":
       return `form.${shape.kind}(${value}, ${subject}, ${JSON.stringify(path)})`;
     case "list":
     case "set": {
@@ -97,6 +105,10 @@ export function fromJson(shape: Shape, json: string): string {
       return `fromHex(${json})`;
     case "uint64":
       return `BigInt(${json})`;
+    case "uint64OrBytes":
+      return `uint64OrBytesFromJson(${json})`;
+    case "any":
+      return `anyFromJson(${json})`;
     case "list":
       return listFromJson(shape.items, json);
     case "set":
@@ -144,6 +156,8 @@ export function packedShape(types: TypeTable, shape: Shape): string {
   switch (shape.kind) {
     case "bytes":
     case "uint64":
+    case "uint64OrBytes":
+    case "any":
       return JSON.stringify(shape.kind);
     case "list":
     case "set":

@@ -1,15 +1,23 @@
-import { type ImportDeclarationStructure, type InterfaceDeclarationStructure, StructureKind } from "ts-morph";
+import {
+  type ImportDeclarationStructure,
+  type InterfaceDeclarationStructure,
+  StructureKind,
+  type TypeAliasDeclarationStructure,
+} from "ts-morph";
 import type { FamilyModel, MemberModel, ReleaseModel, TypeModel } from "../../model.js";
 import { memberName } from "./names.js";
-import { references, valueType } from "./shapes.js";
+import { typeReferences, valueType } from "./shapes.js";
 import { doc } from "./source.js";
 
-/** One interface a type, with camelCase members. */
+/** One interface a type, with camelCase members; a tagged type is the choice of its options. */
 export function interfaceStatements(
   model: ReleaseModel,
   family: FamilyModel,
-): (ImportDeclarationStructure | InterfaceDeclarationStructure)[] {
-  return [...imports(model, family), ...family.types.map(interfaceOf)];
+): (ImportDeclarationStructure | InterfaceDeclarationStructure | TypeAliasDeclarationStructure)[] {
+  return [
+    ...imports(model, family),
+    ...family.types.map((type) => (type.form === "tagged" ? choiceOf(type) : interfaceOf(type))),
+  ];
 }
 
 /** Imports of the types that a family refers to in others, one a file: `suffix` is behind the family's name. */
@@ -25,9 +33,7 @@ function imports(model: ReleaseModel, family: FamilyModel): ImportDeclarationStr
 
 /** Other families, and their types that members of this family refer to. */
 export function foreignTypes(model: ReleaseModel, family: FamilyModel): Map<string, string[]> {
-  const names = new Set(
-    family.types.flatMap((type) => type.members.flatMap((member) => references(member.shape))),
-  );
+  const names = new Set(family.types.flatMap(typeReferences));
   const wanted = new Map<string, string[]>();
   for (const other of model.families) {
     if (other === family) continue;
@@ -35,6 +41,17 @@ export function foreignTypes(model: ReleaseModel, family: FamilyModel): Map<stri
     if (types.length > 0) wanted.set(other.name, types);
   }
   return wanted;
+}
+
+function choiceOf(type: TypeModel): TypeAliasDeclarationStructure {
+  return {
+    kind: StructureKind.TypeAlias,
+    name: type.name,
+    isExported: true,
+    leadingTrivia: "\n",
+    docs: doc(type.description, `Mirrors \`${type.vllm}\`.`),
+    type: type.options!.join(" | "),
+  };
 }
 
 function interfaceOf(type: TypeModel): InterfaceDeclarationStructure {

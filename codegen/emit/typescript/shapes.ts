@@ -1,4 +1,4 @@
-import type { Shape } from "../../model.js";
+import type { Shape, TypeModel } from "../../model.js";
 
 /** The TypeScript type of a shape. */
 export function valueType(shape: Shape): string {
@@ -6,9 +6,14 @@ export function valueType(shape: Shape): string {
     case "boolean":
       return "boolean";
     case "integer":
+    case "float":
       return "number";
     case "uint64":
       return "bigint";
+    case "uint64OrBytes":
+      return "bigint | Uint8Array";
+    case "any":
+      return "unknown";
     case "text":
       return "string";
     case "choice":
@@ -50,4 +55,9 @@ export function references(shape: Shape): string[] {
     default:
       return [];
   }
+}
+
+/** The types that a type refers to: in its members, or as its options. */
+export function typeReferences(type: TypeModel): string[] {
+  return [...(type.options ?? []), ...type.members.flatMap((member) => references(member.shape))];
 }

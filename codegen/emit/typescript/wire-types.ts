@@ -38,6 +38,7 @@ function converted(schema: Schema): JSONSchema {
       ...(schema.description === undefined ? {} : { description: schema.description }),
       tsType: `[${schema.prefixItems.map(elementType).join(", ")}]`,
     };
+  if (schema["x-type"] === "any") return { tsType: "unknown" };
   const result: JSONSchema = {};
   for (const key of ["$ref", "type", "enum", "description", "additionalProperties", "required"] as const)
     if (schema[key] !== undefined) Object.assign(result, { [key]: schema[key] });

@@ -31,7 +31,7 @@ export function unpackMessage(bytes: Uint8Array, subject: Subject): unknown {
 /** Integers that MessagePack's encoder would write as floats become bigints; text that UTF-8 can't hold is refused. */
 function widened(value: unknown, subject: Subject): unknown {
   if (typeof value === "number")
-    return Number.isInteger(value) && value > 0xffff_ffff ? BigInt(value) : value;
+    return Number.isSafeInteger(value) && value > 0xffff_ffff ? BigInt(value) : value;
   if (typeof value === "string") {
     if (isWellFormed(value)) return value;
     throw schemaError(

@@ -79,6 +79,8 @@ export function schemaInWords(schema: RuleSchema): string {
       return schema.maximum === undefined
         ? "an integer"
         : `an integer from ${schema.minimum} to ${schema.maximum}`;
+    case "number":
+      return "a number";
     case "string":
       return schema.minLength ? "text that is not empty" : "text";
     case "object":

@@ -1,5 +1,6 @@
 import type { WireCase } from "./builders.js";
 import { CONNECTOR_CASES } from "./connector.js";
+import { EVENT_CASES } from "./events.js";
 import { KEY_CASES } from "./key.js";
 import { LAYOUT_CASES } from "./layout.js";
 import { LOOKUP_CASES } from "./lookup.js";
@@ -15,4 +16,5 @@ export const WIRE_CASES: readonly WireCase[] = [
   ...REQUEST_CASES,
   ...CONNECTOR_CASES,
   ...LAYOUT_CASES,
+  ...EVENT_CASES,
 ];
