@@ -21,6 +21,11 @@ const REQUIRED = [
   "pickle.jsonl",
   "process_tokens.jsonl",
   "request.jsonl",
+  "engine_e2e.jsonl",
+  "kv_events.jsonl",
+  "lookup_wire.jsonl",
+  "scheduler_trace.jsonl",
+  "worker_store_ops.jsonl",
   "coordinator_hit.jsonl",
   "coordinator_masks.jsonl",
 ];

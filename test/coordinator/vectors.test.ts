@@ -38,6 +38,7 @@ const input = {
 const recorded = (error?: string): VectorContext => ({
   release: "vllm-0.33",
   id: "x",
+  text: "",
   recorded: error === undefined ? {} : { error: { type: error, message: "" } },
 });
 

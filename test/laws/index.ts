@@ -1,5 +1,6 @@
 export * from "../generated/arbitraries.js";
 export * from "./chunk-laws.js";
+export * from "./connector-laws.js";
 export * from "./coordinator-arbitraries.js";
 export * from "./coordinator-laws.js";
 export * from "./hash-arbitraries.js";
@@ -9,3 +10,4 @@ export * from "./key-laws.js";
 export * from "./layout-arbitraries.js";
 export * from "./layout-laws.js";
 export * from "./request-laws.js";
+export * from "./worker-laws.js";

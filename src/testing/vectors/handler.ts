@@ -15,6 +15,8 @@ export interface VectorContext {
   readonly release: Release;
   /** The id of the line; for messages only, never to decide by. */
   readonly id: string;
+  /** The line as text, for the few inputs that JSON numbers can't tell apart, such as 4 and 4.0. */
+  readonly text: string;
   /**
    * What the line records. Only for recognising a record that shows a known defect of vLLM, see `Deviation`; what is
    * computed must not depend on it.

@@ -1,5 +1,7 @@
 import { chunkHandlers } from "./chunk.js";
+import { connectorConfigHandlers } from "./connector-config.js";
 import { coordinatorHandlers } from "./coordinator.js";
+import { engineHandlers } from "./engine.js";
 import { eventsHandlers } from "./events.js";
 import type { VectorHandlers } from "./handler.js";
 import { hashHandlers } from "./hash.js";
@@ -7,6 +9,8 @@ import { keyHandlers } from "./key.js";
 import { layoutHandlers } from "./layout.js";
 import { lookupHandlers } from "./lookup.js";
 import { requestHandlers } from "./request.js";
+import { schedulerHandlers } from "./scheduler.js";
+import { workerHandlers } from "./worker.js";
 
 /** The handlers of every op that this implementation knows. */
 export const vectorHandlers: VectorHandlers = {
@@ -16,6 +20,10 @@ export const vectorHandlers: VectorHandlers = {
   ...coordinatorHandlers,
   ...lookupHandlers,
   ...eventsHandlers,
+  ...schedulerHandlers,
+  ...workerHandlers,
+  ...connectorConfigHandlers,
+  ...engineHandlers,
   ...layoutHandlers,
   ...requestHandlers,
 };

@@ -46,6 +46,15 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/**
+ * A line's input in which whole numbers that are written as floats (4.0) are objects `{"float": "4.0"}`: Python tells
+ * them from integers, `JSON.parse` does not.
+ */
+export function inputWithFloats(line: string): JsonObject {
+  const marked = line.replace(/(?<=[:[,]\s*)(-?\d+\.0+)(?=\s*[,}\]])/g, '{"float":"$1"}');
+  return object(JSON.parse(marked) as JsonObject, "input");
+}
+
 /** Bytes of a hex text. */
 export function bytes(hex: string): Uint8Array {
   return Uint8Array.from(Buffer.from(hex, "hex"));

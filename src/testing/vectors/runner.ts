@@ -65,7 +65,7 @@ export async function runVectorLines(
     const failure =
       typeof line === "string"
         ? { id: `line ${number}`, path: "$", expected: "a vector", actual: line }
-        : await runLine(line, handlers, report.deviations);
+        : await runLine(line, text, handlers, report.deviations);
     report.ops[op] ??= { total: 0, passed: 0, failed: 0 };
     for (const counts of [report, report.ops[op]]) {
       counts.total++;
@@ -95,6 +95,7 @@ function parseLine(text: string): VectorLine | string {
 
 async function runLine(
   line: VectorLine,
+  text: string,
   handlers: VectorHandlers,
   deviations: Record<string, number>,
 ): Promise<VectorFailure | undefined> {
@@ -111,7 +112,7 @@ async function runLine(
     if (release === undefined)
       return { id: line.id, path: "$.source", expected: "a known source", actual: source };
     const difference = await attempt(line, shown, async () =>
-      handler(line.input, { release, id: line.id, recorded }),
+      handler(line.input, { release, id: line.id, text, recorded }),
     );
     if (difference) return { id: line.id, ...difference, path: `${difference.path} (${release})` };
   }

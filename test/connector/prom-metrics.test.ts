@@ -1,0 +1,31 @@
+import { Registry } from "prom-client";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { MooncakeStoreConnectorStats } from "../../src/connector/connector-stats.js";
+import { loadPromClient, MooncakeStorePromMetrics } from "../../src/connector/prom-metrics.js";
+
+test("prom-client shows the metrics under vLLM's names", async () => {
+  const registry = new Registry();
+  const client = await loadPromClient();
+  const labels = { model_name: "m", engine: "0" };
+  const metrics = new MooncakeStorePromMetrics({ client, labels, registers: [registry] });
+  const stats = new MooncakeStoreConnectorStats();
+  const record = { durationSeconds: 0.02, numKeys: 3, numBytes: 100, numFailedKeys: 1 };
+  stats.recordOperation("save_put", { ...record, status: "partial_failure" });
+  metrics.observe(stats);
+  metrics.observe(null);
+  const text = await registry.metrics();
+  const shown = '{model_name="m",engine="0",operation="save_put",status="partial_failure"}';
+  for (const line of [
+    `vllm:mooncake_store_operation_total${shown} 1`,
+    `vllm:mooncake_store_operation_keys_total${shown} 3`,
+    `vllm:mooncake_store_operation_bytes_total${shown} 100`,
+    `vllm:mooncake_store_operation_failed_keys_total${shown} 1`,
+    `vllm:mooncake_store_operation_time_seconds_count${shown} 1`,
+  ])
+    assert.ok(text.includes(line), line);
+  assert.match(text, /time_seconds_bucket\{le="0\.05",.*\} 1/);
+  assert.match(text, /time_seconds_bucket\{le="0\.01",.*\} 0/);
+});
+
+test.run();

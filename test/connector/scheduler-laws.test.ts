@@ -1,0 +1,13 @@
+import { test } from "uvu";
+import { check } from "../helpers/property.js";
+import { failedCallsChangeNothing, jobsAndBlocksAreCountedOnce } from "../laws/connector-laws.js";
+
+test("any events in any order: each block is released once, no job is lost or counted twice", () => {
+  check(jobsAndBlocksAreCountedOnce(), { numRuns: 10_000 });
+});
+
+test("any events in any order: a call that throws changes nothing", () => {
+  check(failedCallsChangeNothing(), { numRuns: 10_000 });
+});
+
+test.run();

@@ -1,0 +1,13 @@
+import { test } from "uvu";
+import { checkAsync } from "../helpers/property.js";
+import { everythingIsReportedAndNoBytesAreWrong, noHolesAreLeft } from "../laws/worker-laws.js";
+
+test("whatever the store does, everything is reported and no bytes are wrong", async () => {
+  await checkAsync(everythingIsReportedAndNoBytesAreWrong());
+});
+
+test("once the store works again, no hole is left", async () => {
+  await checkAsync(noHolesAreLeft());
+});
+
+test.run();
