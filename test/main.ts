@@ -44,7 +44,7 @@ const checks: Stage[] = [
   binary("lint", "biome", ["ci", "--error-on-warnings", "."]),
   binary("types", "tsc", ["-p", "tsconfig.json", "--noEmit"]),
   nativeTest("plain"),
-  ...(sanitizers ? [nativeTest("asan")] : []),
+  ...(sanitizers ? [nativeTest("asan"), nativeTest("tsan")] : []),
 ];
 
 const files = readdirSync("test", { recursive: true, encoding: "utf8" })

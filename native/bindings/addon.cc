@@ -4,13 +4,15 @@ namespace mooncake_kv::bindings {
 namespace {
 
 /// Changes whenever the exports do: src/native/addon.ts expects the same number.
-constexpr int binding_version = 1;
+constexpr int binding_version = 2;
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("bindingVersion", Napi::Number::New(env, binding_version));
   export_arena(env, exports);
   export_copy(env, exports);
   export_store(env, exports);
+  export_memory(env, exports);
+  export_mooncake_native(env, exports);
   export_hash(env, exports);
   return exports;
 }

@@ -9,6 +9,8 @@ namespace mooncake_kv::bindings {
 void export_arena(Napi::Env env, Napi::Object exports);
 void export_copy(Napi::Env env, Napi::Object exports);
 void export_store(Napi::Env env, Napi::Object exports);
+void export_memory(Napi::Env env, Napi::Object exports);
+void export_mooncake_native(Napi::Env env, Napi::Object exports);
 void export_hash(Napi::Env env, Napi::Object exports);
 
 }  // namespace mooncake_kv::bindings

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <sstream>
@@ -10,8 +11,8 @@
 /// The least that a test needs: CHECK counts, names what failed and goes on; finish() is what main returns.
 namespace mooncake_kv::test {
 
-inline int checks = 0;
-inline int failures = 0;
+inline std::atomic<int> checks = 0;
+inline std::atomic<int> failures = 0;
 
 inline void report(bool passed, const char* file, int line, const std::string& what) {
   checks++;
@@ -38,7 +39,7 @@ bool throws(Body body) {
 }
 
 inline int finish() {
-  std::printf("%d checks, %d failed\n", checks, failures);
+  std::printf("%d checks, %d failed\n", checks.load(), failures.load());
   return failures == 0 && checks > 0 ? 0 : 1;
 }
 

@@ -50,13 +50,13 @@ void puts_gets_and_removes_at_once() {
           for (std::uint64_t b = 0; b < value_bytes; b++) wrong += bytes[b] != expected;
         }
         if (i % 5 == 0)
-          for (const std::int64_t code : remove(store, {names[0]})) wrong += code != 0 && code != -704 && code != -703;
+          for (const std::int64_t code : remove(store, {names[0]}, true)) wrong += code != 0 && code != -704 && code != -703;
       }
     });
   for (std::thread& worker : workers) worker.join();
   CHECK_EQUAL(wrong.load(), 0);
   CHECK(reads.load() > 0);
-  for (unsigned k = 0; k < keys; k++) remove(store, {std::to_string(k)});
+  for (unsigned k = 0; k < keys; k++) remove(store, {std::to_string(k)}, true);
   CHECK_EQUAL(store.stats().keys, 0u);
   CHECK_EQUAL(store.stats().occupied, 0u);
 }
@@ -76,7 +76,7 @@ void one_of_many_equal_puts_wins_whole() {
     CHECK_EQUAL(get(store, {"same"}, {{{arena->address() + 4 * mib, mib}}})[0], static_cast<std::int64_t>(mib));
     const std::uint8_t* bytes = arena->host_bytes() + 4 * mib;
     CHECK(bytes[0] >= 1 && bytes[0] <= 4 && std::memcmp(bytes, bytes + 1, mib - 1) == 0);
-    CHECK_EQUAL(remove(store, {"same"})[0], 0);
+    CHECK_EQUAL(remove(store, {"same"}, true)[0], 0);
   }
 }
 
@@ -118,7 +118,7 @@ void memory_may_go_right_after_unregister() {
         const std::int64_t code = put(store, {"k"}, {{{address, 2 * mib}}})[0];
         running = true;
         if (code != 0) return;
-        remove(store, {"k"});
+        remove(store, {"k"}, true);
       }
     });
     while (!running) std::this_thread::yield();
@@ -128,6 +128,78 @@ void memory_may_go_right_after_unregister() {
   }
 }
 
+/// Writers of one key with upserts of two sizes, and readers: every read is whole.
+void upserts_and_reads_of_one_key() {
+  EmbeddedStore store({64 * mib, 2});
+  const auto arena = make_host_arena(8 * mib);
+  CHECK_EQUAL(store.register_buffer(arena->address(), arena->size(), arena), code::ok);
+  std::atomic<int> wrong = 0, reads = 0;
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < 2; t++)
+    workers.emplace_back([&, t] {
+      const std::uint64_t own = t * mib;
+      for (unsigned i = 0; i < 200; i++) {
+        std::memset(arena->host_bytes() + own, static_cast<int>(1 + t + 2 * (i % 100)), value_bytes);
+        const std::uint64_t size = i % 3 == 0 ? value_bytes / 2 : value_bytes;
+        const std::int64_t code = upsert(store, {"u"}, {{{arena->address() + own, size}}})[0];
+        wrong += code != 0 && code != -601;
+      }
+    });
+  for (unsigned t = 2; t < 4; t++)
+    workers.emplace_back([&, t] {
+      const std::uint64_t own = t * mib;
+      CallOptions larger;
+      larger.larger_fits = true;
+      for (unsigned i = 0; i < 200; i++) {
+        const std::int64_t size = get(store, {"u"}, {{{arena->address() + own, value_bytes}}}, larger)[0];
+        if (size < 0) {
+          wrong += size != -704 && size != -703;
+          continue;
+        }
+        reads++;
+        const std::uint8_t* bytes = arena->host_bytes() + own;
+        wrong += std::memcmp(bytes, bytes + 1, static_cast<std::size_t>(size) - 1) != 0;
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  CHECK_EQUAL(wrong.load(), 0);
+}
+
+/// More than fits, from several threads, with reads between: eviction makes room, and nothing is lost track of.
+void evicts_under_load() {
+  StoreOptions options;
+  options.capacity = 4 * mib;
+  options.copy_threads = 2;
+  options.lease_ttl_ms = 1;
+  EmbeddedStore store(options);
+  const auto arena = make_host_arena(8 * value_bytes);
+  CHECK_EQUAL(store.register_buffer(arena->address(), arena->size(), arena), code::ok);
+  std::atomic<int> wrong = 0, stored = 0;
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < 4; t++)
+    workers.emplace_back([&, t] {
+      const std::uint64_t own = arena->address() + t * 2 * value_bytes;
+      for (unsigned i = 0; i < 150; i++) {
+        const std::string key = std::to_string(t) + "-" + std::to_string(i);
+        const std::int64_t code = put(store, {key}, {{{own, value_bytes}}})[0];
+        wrong += code != 0 && code != -200;
+        stored += code == 0;
+        if (code != 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        const std::int64_t read = get(store, {key}, {{{own + value_bytes, value_bytes}}})[0];
+        wrong += read != static_cast<std::int64_t>(value_bytes) && read != -704 && read != -707;
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  CHECK_EQUAL(wrong.load(), 0);
+  CHECK(stored.load() > 64);
+  const StoreStats stats = store.stats();
+  CHECK(stats.evicted > 0);
+  CHECK_EQUAL(stats.stored - stats.evicted, stats.keys);
+  CHECK_EQUAL(stats.used, stats.keys * value_bytes);
+  store.remove_all(true);
+  CHECK_EQUAL(store.stats().occupied, 0u);
+}
+
 }  // namespace
 
 int main() {
@@ -135,5 +207,7 @@ int main() {
   one_of_many_equal_puts_wins_whole();
   closes_under_running_calls();
   memory_may_go_right_after_unregister();
+  upserts_and_reads_of_one_key();
+  evicts_under_load();
   return test::finish();
 }

@@ -40,38 +40,48 @@ struct Batch {
 
 using Codes = std::vector<std::int64_t>;
 
-inline Codes put(EmbeddedStore& store, const std::vector<std::string>& keys, const std::vector<Row>& rows) {
+inline Codes put(EmbeddedStore& store, const std::vector<std::string>& keys, const std::vector<Row>& rows,
+                 const PutConfig& config = {}, const CallOptions& call = {}) {
   const Batch batch(keys, rows);
   std::vector<std::int32_t> codes(batch.count(), 99);
-  store.put_from(batch.keys(), batch.segments(), codes.data());
+  store.put_from(batch.keys(), batch.segments(), config, call, codes.data());
   return {codes.begin(), codes.end()};
 }
 
-inline Codes get(EmbeddedStore& store, const std::vector<std::string>& keys, const std::vector<Row>& rows) {
+inline Codes upsert(EmbeddedStore& store, const std::vector<std::string>& keys, const std::vector<Row>& rows,
+                    const PutConfig& config = {}, const CallOptions& call = {}) {
+  const Batch batch(keys, rows);
+  std::vector<std::int32_t> codes(batch.count(), 99);
+  store.upsert_from(batch.keys(), batch.segments(), config, call, codes.data());
+  return {codes.begin(), codes.end()};
+}
+
+inline Codes get(EmbeddedStore& store, const std::vector<std::string>& keys, const std::vector<Row>& rows,
+                 const CallOptions& call = {}) {
   const Batch batch(keys, rows);
   Codes codes(batch.count(), 99);
-  store.get_into(batch.keys(), batch.segments(), codes.data());
+  store.get_into(batch.keys(), batch.segments(), call, codes.data());
   return codes;
 }
 
 inline Codes exists(EmbeddedStore& store, const std::vector<std::string>& keys) {
   const Batch batch(keys);
   std::vector<std::int32_t> codes(batch.count(), 99);
-  store.exists(batch.keys(), codes.data());
+  store.exists(batch.keys(), {}, codes.data());
   return {codes.begin(), codes.end()};
 }
 
 inline Codes size(EmbeddedStore& store, const std::vector<std::string>& keys) {
   const Batch batch(keys);
   Codes codes(batch.count(), 99);
-  store.size(batch.keys(), codes.data());
+  store.size(batch.keys(), {}, codes.data());
   return codes;
 }
 
-inline Codes remove(EmbeddedStore& store, const std::vector<std::string>& keys) {
+inline Codes remove(EmbeddedStore& store, const std::vector<std::string>& keys, bool force = false) {
   const Batch batch(keys);
   std::vector<std::int32_t> codes(batch.count(), 99);
-  store.remove(batch.keys(), codes.data());
+  store.remove(batch.keys(), force, {}, codes.data());
   return {codes.begin(), codes.end()};
 }
 

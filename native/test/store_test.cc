@@ -17,12 +17,20 @@ constexpr std::uint64_t mib = 1 << 20;
 /// A store with one registered arena: first half to put from, second half to get into.
 struct World {
   explicit World(std::uint64_t capacity = 16 * mib, std::uint64_t arena_bytes = 8 * mib)
-      : store({capacity, 2}), arena(make_host_arena(arena_bytes)) {
+      : store(options(capacity)), arena(make_host_arena(arena_bytes)) {
     CHECK_EQUAL(store.register_buffer(arena->address(), arena->size(), arena), code::ok);
     for (std::uint64_t i = 0; i < arena_bytes / 2; i++) bytes()[i] = static_cast<std::uint8_t>(i * 131 + (i >> 8) + 1);
     std::memset(bytes() + arena_bytes / 2, 0xee, arena_bytes / 2);
   }
 
+  /// A manual clock: nothing is evicted behind the test's back.
+  static StoreOptions options(std::uint64_t capacity) {
+    StoreOptions options;
+    options.capacity = capacity;
+    options.copy_threads = 2;
+    options.manual_clock = true;
+    return options;
+  }
   std::uint8_t* bytes() { return arena->host_bytes(); }
   std::uint64_t at(std::uint64_t offset) const { return arena->address() + offset; }
   bool same(std::uint64_t a, std::uint64_t b, std::uint64_t size) { return std::memcmp(bytes() + a, bytes() + b, size) == 0; }
@@ -106,7 +114,7 @@ void refuses_memory_outside_the_regions() {
     CODES(put(world.store, {"bad", "good"}, {row, {{world.at(0), 10}}}), -600, 0);
     CODES(exists(world.store, {"bad", "good"}), 0, 1);
     CODES(get(world.store, {"good"}, {row}), -600);
-    CODES(remove(world.store, {"good"}), 0);
+    CODES(remove(world.store, {"good"}, true), 0);
   }
   CHECK_EQUAL(world.store.stats().occupied, 0u);
 }
@@ -137,7 +145,7 @@ void counts_capacity_as_mooncake_does() {
   CODES(put(world.store, {"all"}, {{{world.at(0), mib}}}), 0);
   CODES(put(world.store, {"one"}, {{{world.at(0), 1}}}), -200);
   CODES(put(world.store, {"all"}, {{{world.at(0), 1}}}), 0);  // exists: room does not matter
-  CODES(remove(world.store, {"all"}), 0);
+  CODES(remove(world.store, {"all"}, true), 0);
   CHECK_EQUAL(world.store.stats().used, 0u);
 }
 

@@ -51,7 +51,11 @@ export class KeyTable {
 
   /** Keys that are given as text. @throws MooncakeKvError `ERR_KEY` for one that UTF-8 can't carry. */
   static fromTexts(keys: readonly string[]): KeyTable {
-    for (const [index, key] of keys.entries()) text(`key ${index}`, key);
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index]!;
+      // The name of a key is for the error; making it for every key would cost more than the check.
+      if (typeof key !== "string" || !key.isWellFormed()) text(`key ${index}`, key);
+    }
     return new KeyTable(keys.length, { kind: "texts", keys: [...keys] });
   }
 
@@ -89,16 +93,36 @@ type Source =
   | { readonly kind: "texts"; readonly keys: readonly string[] }
   | { readonly kind: "hashes"; readonly prefixes: readonly string[]; readonly hashes: BlobBlockHashes };
 
+/** Texts that are encoded together: a call each would cost several times more. */
+const TEXTS_AT_ONCE = 100;
+
 function flatTexts(keys: readonly string[]): FlatKeys {
   const offsets = new Uint32Array(keys.length + 1);
-  let total = 0;
-  for (const [index, key] of keys.entries()) {
-    total += Buffer.byteLength(key);
-    offsets[index + 1] = checkedSize(total);
+  let characters = 0;
+  for (const key of keys) characters += key.length;
+  // Room for ASCII; other texts get theirs when they turn up.
+  let bytes = Buffer.allocUnsafe(checkedSize(characters));
+  let at = 0;
+  for (let start = 0; start < keys.length; start += TEXTS_AT_ONCE) {
+    const end = Math.min(keys.length, start + TEXTS_AT_ONCE);
+    const joined = keys.slice(start, end).join("");
+    const size = Buffer.byteLength(joined);
+    const left = characters - joined.length;
+    if (at + size + left > bytes.length) {
+      const needed = checkedSize(at + size + left);
+      const larger = Buffer.allocUnsafe(Math.min(2 * needed, 0xffff_ffff));
+      larger.set(bytes.subarray(0, at));
+      bytes = larger;
+    }
+    bytes.write(joined, at);
+    characters = left;
+    for (let index = start; index < end; index++) {
+      const key = keys[index]!;
+      at += size === joined.length ? key.length : Buffer.byteLength(key);
+      offsets[index + 1] = at;
+    }
   }
-  const bytes = Buffer.allocUnsafe(total);
-  for (const [index, key] of keys.entries()) bytes.write(key, offsets[index]!);
-  return { bytes, offsets };
+  return { bytes: bytes.subarray(0, checkedSize(at)), offsets };
 }
 
 function flatHashes({ prefixes, hashes }: Extract<Source, { kind: "hashes" }>): FlatKeys {

@@ -1,7 +1,9 @@
 import type { CopyAddon } from "./copy-addon.js";
+import type { MooncakeAddon } from "./mooncake-addon.js";
 
 declare const arenaHandle: unique symbol;
 declare const storeHandle: unique symbol;
+declare const memoryHandle: unique symbol;
 
 /** An arena inside the addon. Opaque; only the copy of the addon that gave it out takes it. */
 export interface NativeArena {
@@ -11,6 +13,11 @@ export interface NativeArena {
 /** An embedded store inside the addon. Opaque; only the copy of the addon that gave it out takes it. */
 export interface NativeStore {
   readonly [storeHandle]: never;
+}
+
+/** Memory that somebody else owns and keeps alive. Opaque; only the copy of the addon that gave it out takes it. */
+export interface NativeMemory {
+  readonly [memoryHandle]: never;
 }
 
 /** What `arenaCreate` gives. */
@@ -33,6 +40,56 @@ export interface NativeStoreStats {
   readonly used: bigint;
   /** Bytes taken, with Mooncake's allocation rounding: what decides whether another object fits. */
   readonly occupied: bigint;
+  /** Reads that found an object, and those that did not. */
+  readonly hits: bigint;
+  readonly misses: bigint;
+  readonly stored: bigint;
+  readonly removed: bigint;
+  readonly evicted: bigint;
+  readonly evictedBytes: bigint;
+  /** Writes that found no room. */
+  readonly refusals: bigint;
+}
+
+/** Options of an embedded store; the defaults are those of mooncake_master. */
+export interface NativeStoreOptions {
+  /** Bytes for values; 0 gives a store that takes nothing. */
+  readonly capacity: bigint | number;
+  /** How many threads share one large copy (0 chooses). */
+  readonly copyThreads?: number;
+  readonly leaseTtlMs?: number;
+  readonly softPinTtlMs?: number;
+  readonly maxSoftPinTtlMs?: number;
+  readonly evictSoftPinned?: boolean;
+  readonly evictionRatio?: number;
+  readonly evictionHighWatermark?: number;
+  readonly discardTimeoutMs?: number;
+  readonly releaseTimeoutMs?: number;
+  /** Time stands still until `storeAdvance`. */
+  readonly manualClock?: boolean;
+}
+
+/** How the objects of one put are kept. */
+export interface NativePutConfig {
+  readonly replicaNum?: number;
+  readonly hardPin?: boolean;
+  readonly softPin?: boolean;
+  readonly softPinTtlMs?: number;
+  readonly groups?: readonly string[];
+}
+
+/** What `storeGet` gives. */
+export interface NativeValues {
+  readonly codes: BigInt64Array;
+  /** Holes where the code is negative. */
+  readonly values: readonly (Uint8Array | undefined)[];
+}
+
+/** What `storeReplicas` gives; size and address only count where the code is 1. */
+export interface NativeReplicas {
+  readonly codes: Int32Array;
+  readonly sizes: BigUint64Array;
+  readonly addresses: BigUint64Array;
 }
 
 /**
@@ -43,7 +100,7 @@ export interface NativeStoreStats {
  * Keys come as `keyBytes` and `keyOffsets` (one offset a key plus the end), segments as `addresses`, `sizes` and
  * `rowOffsets` (one row a key). Result codes are Mooncake's own numbers.
  */
-export interface Addon extends CopyAddon {
+export interface Addon extends CopyAddon, MooncakeAddon {
   /** Changes whenever this interface does. */
   readonly bindingVersion: number;
 
@@ -52,15 +109,15 @@ export interface Addon extends CopyAddon {
   /** Detaches the buffer. The memory stays while a store or a running call needs it. A second call does nothing. */
   arenaClose(arena: NativeArena): void;
 
-  /** Opens a store for `capacity` bytes; `copyThreads` share one large copy (0 chooses). */
-  storeOpen(capacity: bigint | number, copyThreads: number): NativeStore;
+  /** Opens a store. */
+  storeOpen(options: NativeStoreOptions): NativeStore;
   /** 0, or -600 when the memory overlaps a registered region. The store keeps the arena's memory alive. */
   storeRegisterArena(store: NativeStore, arena: NativeArena): Promise<number>;
   /** 0, or -600 for an empty, NULL, overlapping, wrapping or unmapped range. The caller keeps the memory alive. */
   storeRegister(store: NativeStore, address: bigint, bytes: bigint | number): Promise<number>;
   /** 0, or -600 for anything but the start of a region. Resolves when no running call uses the region any more. */
   storeUnregister(store: NativeStore, address: bigint): Promise<number>;
-  /** One code a key: 0, -600, -200 or -1. */
+  /** One code a key: 0, -600, -200, -601, -901 or -1. */
   storePutFrom(
     store: NativeStore,
     keyBytes: Uint8Array,
@@ -68,8 +125,39 @@ export interface Addon extends CopyAddon {
     addresses: BigUint64Array,
     sizes: BigUint64Array,
     rowOffsets: Uint32Array,
+    config: NativePutConfig | undefined,
+    deadlineMs: number | undefined,
   ): Promise<Int32Array>;
-  /** One result a key: the bytes read, or -600, -703, -704, -800, -1. */
+  /** One code a key: 0, -600, -200, -601, -714, -901 or -1. */
+  storeUpsertFrom(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    addresses: BigUint64Array,
+    sizes: BigUint64Array,
+    rowOffsets: Uint32Array,
+    config: NativePutConfig | undefined,
+    deadlineMs: number | undefined,
+  ): Promise<Int32Array>;
+  /** `storePutFrom` for values of JavaScript, which are copied before it returns. */
+  storePut(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    values: readonly Uint8Array[],
+    config: NativePutConfig | undefined,
+    deadlineMs: number | undefined,
+  ): Promise<Int32Array>;
+  /** `storeUpsertFrom` for values of JavaScript, which are copied before it returns. */
+  storeUpsert(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    values: readonly Uint8Array[],
+    config: NativePutConfig | undefined,
+    deadlineMs: number | undefined,
+  ): Promise<Int32Array>;
+  /** One result a key: the bytes read, or -600, -703, -704, -707, -800, -901, -1. */
   storeGetInto(
     store: NativeStore,
     keyBytes: Uint8Array,
@@ -77,16 +165,93 @@ export interface Addon extends CopyAddon {
     addresses: BigUint64Array,
     sizes: BigUint64Array,
     rowOffsets: Uint32Array,
+    deadlineMs: number | undefined,
   ): Promise<BigInt64Array>;
-  /** 1 or 0 a key. */
-  storeExists(store: NativeStore, keyBytes: Uint8Array, keyOffsets: Uint32Array): Promise<Int32Array>;
-  /** The size in bytes, -703 or -704 a key. */
-  storeSize(store: NativeStore, keyBytes: Uint8Array, keyOffsets: Uint32Array): Promise<BigInt64Array>;
-  /** 0, -703 or -704 a key. */
-  storeRemove(store: NativeStore, keyBytes: Uint8Array, keyOffsets: Uint32Array): Promise<Int32Array>;
+  /** The values in memory of their own; codes as `storeGetInto`, and -600 for one too large for a typed array. */
+  storeGet(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    deadlineMs: number | undefined,
+  ): Promise<NativeValues>;
+  /** 1, 0 or -901 a key. */
+  storeExists(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    deadlineMs: number | undefined,
+  ): Promise<Int32Array>;
+  /** The size in bytes, -703, -704 or -901 a key. */
+  storeSize(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    deadlineMs: number | undefined,
+  ): Promise<BigInt64Array>;
+  /** 1, -703, -704 or -901 a key. */
+  storeReplicas(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    deadlineMs: number | undefined,
+  ): Promise<NativeReplicas>;
+  /** 0, -703, -704, -706 or -901 a key. */
+  storeRemove(
+    store: NativeStore,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    force: boolean,
+    deadlineMs: number | undefined,
+  ): Promise<Int32Array>;
+  /** How many objects went, -600 for a pattern (in UTF-8) that is none, or -901 with nothing removed. */
+  storeRemoveByRegex(
+    store: NativeStore,
+    pattern: Uint8Array,
+    force: boolean,
+    deadlineMs: number | undefined,
+  ): Promise<number>;
+  /** How many objects went, or -901. */
+  storeRemoveAll(store: NativeStore, force: boolean, deadlineMs: number | undefined): Promise<number>;
   storeStats(store: NativeStore): NativeStoreStats;
+  /** Moves a manual clock on, with the rounds of eviction that fall due. Others ignore it. */
+  storeAdvance(store: NativeStore, milliseconds: number): void;
   /** Drops objects and regions. Running calls finish; later ones give -600 for every key. */
   storeClose(store: NativeStore): Promise<void>;
+
+  /** Begins puts for a client: 0, -705 for a key that exists, -600 for one that it has begun already, -200. */
+  storeStartPut(
+    store: NativeStore,
+    client: number,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    sizes: BigUint64Array,
+    config: NativePutConfig | undefined,
+  ): Int32Array;
+  /** Copies segment i to the offset `targets[i]` of its object: the bytes of a key, or -600. */
+  storeWritePut(
+    store: NativeStore,
+    client: number,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+    addresses: BigUint64Array,
+    sizes: BigUint64Array,
+    rowOffsets: Uint32Array,
+    targets: BigUint64Array,
+  ): BigInt64Array;
+  /** 0, -600 for what the client has not begun, -601 when somebody took the key over. */
+  storeEndPut(store: NativeStore, client: number, keyBytes: Uint8Array, keyOffsets: Uint32Array): Int32Array;
+  /** As `storeEndPut`. */
+  storeRevokePut(
+    store: NativeStore,
+    client: number,
+    keyBytes: Uint8Array,
+    keyOffsets: Uint32Array,
+  ): Int32Array;
+
+  /** A window on `[address, address + bytes)`, or null when that memory can't be read and written now. */
+  memoryOpen(address: bigint, bytes: bigint | number): NativeMemory | null;
+  /** Copies `bytes` to `offset`; throws when they do not lie inside. */
+  memoryWrite(memory: NativeMemory, offset: number, bytes: Uint8Array): void;
 
   /** Which SHA-256 this processor runs. */
   readonly sha256Path: "sha-ni" | "armv8" | "portable";
@@ -117,4 +282,4 @@ export interface Addon extends CopyAddon {
 }
 
 /** The `bindingVersion` that this package speaks. */
-export const BINDING_VERSION: number = 1;
+export const BINDING_VERSION: number = 2;

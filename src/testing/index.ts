@@ -3,6 +3,7 @@
  * and laws (needs the package fast-check).
  */
 export * from "../../test/laws/index.js";
+export * from "./contract/index.js";
 export { type Difference, firstDifference } from "./vectors/compare.js";
 export { Deviation, type DeviationName } from "./vectors/deviation.js";
 export type {

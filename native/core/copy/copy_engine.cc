@@ -27,7 +27,7 @@ void copy_run(const CopyPlan::Run& run) { std::memcpy(run.to, run.from, run.size
 /// A plan under way. Threads take its parts until none is left.
 class CopyEngine::Job {
  public:
-  explicit Job(const CopyPlan& plan) : plan_(plan) {
+  Job(const CopyPlan& plan, const Deadline& deadline) : plan_(plan), deadline_(deadline) {
     // A part starts at a run and a byte within it; runs that are larger than a part are cut.
     std::uint64_t room = 0;
     for (std::size_t run = 0; run < plan.runs().size(); run++) {
@@ -48,10 +48,17 @@ class CopyEngine::Job {
     for (;;) {
       const std::size_t part = next_.fetch_add(1, std::memory_order_relaxed);
       if (part >= parts_.size()) return;
+      if (deadline_.over()) {
+        late_.store(true, std::memory_order_relaxed);
+        next_.store(parts_.size(), std::memory_order_relaxed);
+        return;
+      }
       copy_part(parts_[part]);
     }
   }
 
+  /// Whether the deadline kept parts from being copied; known when nobody works any more.
+  bool late() const { return late_.load(std::memory_order_relaxed); }
   bool exhausted() const { return next_.load(std::memory_order_relaxed) >= parts_.size(); }
 
   unsigned helpers = 0;  // guarded by the engine's mutex
@@ -75,7 +82,9 @@ class CopyEngine::Job {
   }
 
   const CopyPlan& plan_;
+  const Deadline& deadline_;
   std::vector<Part> parts_;
+  std::atomic<bool> late_{false};
   std::atomic<std::size_t> next_{0};
 };
 
@@ -90,12 +99,19 @@ CopyEngine::~CopyEngine() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void CopyEngine::run(const CopyPlan& plan) {
-  if (plan.bytes() < large_plan || helpers_wanted_ == 0) {
+void CopyEngine::run(const CopyPlan& plan) { run(plan, Deadline()); }
+
+bool CopyEngine::run(const CopyPlan& plan, const Deadline& deadline) {
+  if (deadline.over()) return false;
+  if (plan.bytes() < large_plan) {
     for (const CopyPlan::Run& run : plan.runs()) copy_run(run);
-    return;
+    return true;
   }
-  Job job(plan);
+  Job job(plan, deadline);
+  if (helpers_wanted_ == 0) {
+    job.work();
+    return !job.late();
+  }
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(&job);
@@ -106,6 +122,7 @@ void CopyEngine::run(const CopyPlan& plan) {
   std::unique_lock lock(mutex_);
   std::erase(jobs_, &job);
   done_.wait(lock, [&] { return job.helpers == 0; });
+  return !job.late();
 }
 
 /// Under the lock. Without threads the callers do all the work, so a refusal is no error.

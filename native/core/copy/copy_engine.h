@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "copy/copy_plan.h"
+#include "deadline.h"
 
 namespace mooncake_kv {
 
@@ -22,6 +23,9 @@ class CopyEngine {
   CopyEngine& operator=(const CopyEngine&) = delete;
 
   void run(const CopyPlan& plan);
+  /// False when the deadline came first: then some of the bytes are copied, nobody copies any more, and nobody knows
+  /// which they are.
+  bool run(const CopyPlan& plan, const Deadline& deadline);
 
  private:
   class Job;

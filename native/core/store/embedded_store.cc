@@ -1,80 +1,20 @@
 #include "store/embedded_store.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
-#include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "codes.h"
-#include "copy/copy_engine.h"
+#include "memory/foreign_copy.h"
 #include "memory/probe.h"
-#include "memory/region_registry.h"
-#include "store/object_table.h"
-#include "store/value_pool.h"
+#include "store/key_pattern.h"
+#include "store/segment_check.h"
+#include "store/store_state.h"
 
 namespace mooncake_kv {
-
-struct EmbeddedStore::State {
-  explicit State(const StoreOptions& options) : pool(options.capacity), table(pool), copier(options.copy_threads) {}
-
-  // The table refers to the pool, so it goes first.
-  ValuePool pool;
-  ObjectTable table;
-  RegionRegistry regions;
-  CopyEngine copier;
-};
-
-namespace {
-
-/// The objects that a put has made and not filled yet. Whatever is not completed is taken back.
-class UnfinishedObjects {
- public:
-  explicit UnfinishedObjects(ObjectTable& table) : table_(table) {}
-  ~UnfinishedObjects() {
-    for (const ObjectRef& object : objects_) table_.revoke(object);
-  }
-  UnfinishedObjects(const UnfinishedObjects&) = delete;
-  UnfinishedObjects& operator=(const UnfinishedObjects&) = delete;
-
-  void reserve(std::size_t count) { objects_.reserve(count); }
-  /// Never throws within what was reserved.
-  void add(ObjectRef object) { objects_.push_back(std::move(object)); }
-  void complete() {
-    for (const ObjectRef& object : objects_) object->set_complete();
-    objects_.clear();
-  }
-
- private:
-  ObjectTable& table_;
-  std::vector<ObjectRef> objects_;
-};
-
-std::uint8_t* pointer(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(static_cast<std::uintptr_t>(address)); }
-
-/// The bytes of a row, or nothing when a segment lies outside the regions or the sum overflows.
-std::optional<std::uint64_t> checked_bytes(const SegmentBatch& segments, std::size_t row, RegionRegistry::Guard& regions) {
-  std::uint64_t total = 0;
-  for (std::uint32_t i = segments.row_offsets[row]; i < segments.row_offsets[row + 1]; i++) {
-    const std::uint64_t size = segments.sizes[i];
-    if (!regions.covers(segments.addresses[i], size)) return std::nullopt;
-    if (size > std::numeric_limits<std::uint64_t>::max() - total) return std::nullopt;
-    total += size;
-  }
-  return total;
-}
-
-/// Runs a batch; when memory for its bookkeeping runs out, every key fails and nothing of it stays.
-template <typename Code, typename Body>
-void guarded(const KeyBatch& keys, Code* codes, Body body) {
-  try {
-    body();
-  } catch (const std::exception&) {
-    std::fill_n(codes, keys.count, Code{code::internal_error});
-  }
-}
-
-}  // namespace
 
 EmbeddedStore::EmbeddedStore(const StoreOptions& options) : state_(std::make_shared<State>(options)) {}
 EmbeddedStore::~EmbeddedStore() = default;
@@ -98,96 +38,212 @@ std::int32_t EmbeddedStore::unregister_buffer(std::uint64_t address) {
   return state ? state->regions.remove(address) : code::invalid_params;
 }
 
-void EmbeddedStore::put_from(const KeyBatch& keys, const SegmentBatch& segments, std::int32_t* codes) {
-  const auto state = this->state();
-  if (!state) return void(std::fill_n(codes, keys.count, code::invalid_params));
-  guarded(keys, codes, [&] {
-    RegionRegistry::Guard regions(state->regions);
-    UnfinishedObjects unfinished(state->table);
-    unfinished.reserve(keys.count);
-    CopyPlan plan;
-    for (std::size_t i = 0; i < keys.count; i++) {
-      const auto bytes = checked_bytes(segments, i, regions);
-      if (keys[i].empty() || !bytes || *bytes == 0) {
-        codes[i] = code::invalid_params;
-        continue;
-      }
-      auto [outcome, object] = state->table.insert(keys[i], *bytes);
-      codes[i] = outcome == ObjectTable::Outcome::no_room ? code::no_available_handle : code::ok;
-      if (outcome != ObjectTable::Outcome::created) continue;
-      std::uint8_t* to = object->bytes();
-      unfinished.add(std::move(object));
-      for (std::uint32_t s = segments.row_offsets[i]; s < segments.row_offsets[i + 1]; s++) {
-        plan.add(to, pointer(segments.addresses[s]), segments.sizes[s]);
-        to += segments.sizes[s];
-      }
-    }
-    state->copier.run(plan);
-    unfinished.complete();
-  });
-}
+/// One call of get_into or get: finds the objects, copies them, and judges their leases.
+class EmbeddedStore::Get {
+ public:
+  Get(State& state, const CallOptions& call, std::int64_t* codes) : state_(state), call_(call), codes_(codes) {}
 
-void EmbeddedStore::get_into(const KeyBatch& keys, const SegmentBatch& segments, std::int64_t* codes) {
+  /// The object of key `i`, or nothing with its code set. Counts, and grants the lease.
+  ObjectRef find(std::size_t i, std::string_view key) {
+    if (call_.deadline.over()) {
+      codes_[i] = code::rpc_timeout;
+      return {};
+    }
+    auto found = state_.table.read(key, state_.clock.now());
+    (found.code == code::ok ? state_.hits : state_.misses).fetch_add(1, std::memory_order_relaxed);
+    if (found.code != code::ok) {
+      codes_[i] = found.code;
+      return {};
+    }
+    lease_until_ = found.lease_until;
+    return std::move(found.object);
+  }
+
+  /// Reads the object into the plan's destinations later, in finish().
+  void take(std::size_t i, ObjectRef object) {
+    codes_[i] = static_cast<std::int64_t>(object->size());
+    reading_.push_back({i, lease_until_, std::move(object)});
+  }
+
+  CopyPlan& plan() { return plan_; }
+
+  void finish() {
+    const bool in_time = state_.copier.run(plan_, call_.deadline);
+    const std::int64_t now = state_.clock.now();
+    for (const Reading& reading : reading_) {
+      if (!in_time) codes_[reading.key] = code::rpc_timeout;
+      else if (reading.lease_until <= now) codes_[reading.key] = code::lease_expired;
+    }
+  }
+
+ private:
+  struct Reading {
+    std::size_t key;
+    std::int64_t lease_until;
+    ObjectRef object;  // keeps the bytes
+  };
+
+  State& state_;
+  const CallOptions& call_;
+  std::int64_t* const codes_;
+  std::int64_t lease_until_ = 0;
+  std::vector<Reading> reading_;
+  CopyPlan plan_;
+};
+
+void EmbeddedStore::get_into(const KeyBatch& keys, const SegmentBatch& segments, const CallOptions& call, std::int64_t* codes) {
   const auto state = this->state();
   if (!state) return void(std::fill_n(codes, keys.count, std::int64_t{code::invalid_params}));
-  guarded(keys, codes, [&] {
-    RegionRegistry::Guard regions(state->regions);
-    std::vector<ObjectRef> reading;  // the objects whose bytes the plan refers to
-    reading.reserve(keys.count);
-    CopyPlan plan;
+  try {
+    RegionRegistry::Guard guard(state->regions);
+    Get get(*state, call, codes);
     for (std::size_t i = 0; i < keys.count; i++) {
-      ObjectRef object = state->table.find(keys[i]);
-      if (!object || !object->complete()) {
-        codes[i] = object ? code::replica_is_not_ready : code::object_not_found;
-        continue;
-      }
-      const auto bytes = checked_bytes(segments, i, regions);
-      if (!bytes || *bytes != object->size()) {
+      ObjectRef object = get.find(i, keys[i]);
+      if (!object) continue;
+      const auto bytes = checked_bytes(segments, i, call.access == Access::registered ? &guard : nullptr);
+      if (!bytes || *bytes < object->size() || (*bytes > object->size() && !call.larger_fits)) {
         codes[i] = bytes && *bytes > object->size() ? code::transfer_fail : code::invalid_params;
         continue;
       }
-      codes[i] = static_cast<std::int64_t>(object->size());
       const std::uint8_t* from = object->bytes();
-      for (std::uint32_t s = segments.row_offsets[i]; s < segments.row_offsets[i + 1]; s++) {
-        plan.add(pointer(segments.addresses[s]), from, segments.sizes[s]);
-        from += segments.sizes[s];
+      std::uint64_t left = object->size();
+      bool good = true;
+      for (std::uint32_t s = segments.row_offsets[i]; s < segments.row_offsets[i + 1] && good; s++) {
+        const std::uint64_t size = std::min(left, segments.sizes[s]);
+        if (call.access == Access::any) good = copy_to_foreign(segments.addresses[s], from, size);
+        else get.plan().add(pointer(segments.addresses[s]), from, size);
+        from += size;
+        left -= size;
       }
-      reading.push_back(std::move(object));
+      if (good) get.take(i, std::move(object));
+      else codes[i] = code::transfer_fail;
     }
-    state->copier.run(plan);
-  });
-}
-
-void EmbeddedStore::exists(const KeyBatch& keys, std::int32_t* codes) {
-  const auto state = this->state();
-  for (std::size_t i = 0; i < keys.count; i++) {
-    const ObjectRef object = state ? state->table.find(keys[i]) : ObjectRef();
-    codes[i] = !state ? code::invalid_params : object && object->complete() ? 1 : 0;
+    get.finish();
+  } catch (const std::exception&) {
+    std::fill_n(codes, keys.count, std::int64_t{code::internal_error});
   }
 }
 
-void EmbeddedStore::size(const KeyBatch& keys, std::int64_t* codes) {
+void EmbeddedStore::get(const KeyBatch& keys, const CallOptions& call, std::int64_t* codes, std::vector<OwnedValue>& values) {
   const auto state = this->state();
+  values.clear();
+  if (!state) return void(std::fill_n(codes, keys.count, std::int64_t{code::invalid_params}));
+  try {
+    values.resize(keys.count);
+    Get get(*state, call, codes);
+    for (std::size_t i = 0; i < keys.count; i++) {
+      ObjectRef object = get.find(i, keys[i]);
+      if (!object) continue;
+      const std::size_t size = static_cast<std::size_t>(object->size());
+      values[i] = {std::unique_ptr<std::uint8_t[]>(new std::uint8_t[size]), size};
+      get.plan().add(values[i].bytes.get(), object->bytes(), size);
+      get.take(i, std::move(object));
+    }
+    get.finish();
+    for (std::size_t i = 0; i < keys.count; i++)
+      if (codes[i] < 0) values[i] = {};
+  } catch (const std::exception&) {
+    values.clear();
+    std::fill_n(codes, keys.count, std::int64_t{code::internal_error});
+  }
+}
+
+void EmbeddedStore::exists(const KeyBatch& keys, const CallOptions& call, std::int32_t* codes) {
+  const auto state = this->state();
+  const std::int64_t now = state ? state->clock.now() : 0;
   for (std::size_t i = 0; i < keys.count; i++) {
-    const ObjectRef object = state ? state->table.find(keys[i]) : ObjectRef();
     if (!state) codes[i] = code::invalid_params;
-    else if (!object) codes[i] = code::object_not_found;
-    else if (!object->complete()) codes[i] = code::replica_is_not_ready;
-    else codes[i] = static_cast<std::int64_t>(object->size());
+    else if (call.deadline.over()) codes[i] = code::rpc_timeout;
+    else codes[i] = state->table.read(keys[i], now).code == code::ok ? 1 : 0;
   }
 }
 
-void EmbeddedStore::remove(const KeyBatch& keys, std::int32_t* codes) {
+void EmbeddedStore::size(const KeyBatch& keys, const CallOptions& call, std::int64_t* codes) {
   const auto state = this->state();
-  for (std::size_t i = 0; i < keys.count; i++)
-    codes[i] = state ? state->table.remove(keys[i]) : code::invalid_params;
+  for (std::size_t i = 0; i < keys.count; i++) {
+    codes[i] = state ? code::rpc_timeout : code::invalid_params;
+    if (!state || call.deadline.over()) continue;
+    const auto found = state->table.read(keys[i], state->clock.now());
+    codes[i] = found.code == code::ok ? static_cast<std::int64_t>(found.object->size()) : found.code;
+  }
+}
+
+void EmbeddedStore::replicas(const KeyBatch& keys, const CallOptions& call, std::int32_t* codes, ReplicaPlace* places) {
+  const auto state = this->state();
+  for (std::size_t i = 0; i < keys.count; i++) {
+    codes[i] = state ? code::rpc_timeout : code::invalid_params;
+    if (!state || call.deadline.over()) continue;
+    const auto found = state->table.read(keys[i], state->clock.now());
+    codes[i] = found.code == code::ok ? 1 : found.code;
+    if (found.object) places[i] = {found.object->size(), reinterpret_cast<std::uintptr_t>(found.object->bytes())};
+  }
+}
+
+void EmbeddedStore::remove(const KeyBatch& keys, bool force, const CallOptions& call, std::int32_t* codes) {
+  const auto state = this->state();
+  for (std::size_t i = 0; i < keys.count; i++) {
+    codes[i] = state ? code::rpc_timeout : code::invalid_params;
+    if (!state || call.deadline.over()) continue;
+    codes[i] = state->table.remove(keys[i], force, state->clock.now());
+    if (codes[i] == code::ok) state->removed.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+namespace {
+
+struct TooLate : std::exception {};
+
+}  // namespace
+
+std::int64_t EmbeddedStore::remove_by_regex(std::string_view pattern, bool force, const Deadline& deadline) {
+  const auto state = this->state();
+  if (!state) return code::invalid_params;
+  try {
+    const auto compiled = KeyPattern::compile(pattern);
+    if (!compiled) return code::invalid_params;
+    const std::uint64_t removed = state->table.remove_matching(
+        [&](std::string_view key) {
+          if (deadline.over()) throw TooLate();
+          return compiled->found_in(key);
+        },
+        force, state->clock.now());
+    state->removed.fetch_add(removed, std::memory_order_relaxed);
+    return static_cast<std::int64_t>(removed);
+  } catch (const TooLate&) {
+    return code::rpc_timeout;
+  } catch (const std::length_error&) {
+    return code::invalid_params;
+  } catch (const std::exception&) {
+    return code::internal_error;
+  }
+}
+
+std::int64_t EmbeddedStore::remove_all(bool force, const Deadline& deadline) {
+  const auto state = this->state();
+  if (!state) return code::invalid_params;
+  if (deadline.over()) return code::rpc_timeout;
+  try {
+    const std::uint64_t removed = state->table.remove_all(force, state->clock.now());
+    state->removed.fetch_add(removed, std::memory_order_relaxed);
+    return static_cast<std::int64_t>(removed);
+  } catch (const std::exception&) {
+    return code::internal_error;
+  }
 }
 
 StoreStats EmbeddedStore::stats() const {
   const auto state = this->state();
   if (!state) return {};
   const ValuePool::Usage usage = state->pool.usage();
-  return {state->table.size(), usage.capacity, usage.used, usage.occupied};
+  return {state->table.size(),      usage.capacity,       usage.used,
+          usage.occupied,           state->hits,          state->misses,
+          state->stored,            state->removed,       state->evictor.evicted(),
+          state->evictor.evicted_bytes(), state->refusals};
+}
+
+void EmbeddedStore::advance(std::uint64_t milliseconds) {
+  const auto state = this->state();
+  if (state && state->clock.manual()) state->evictor.advance(State::microseconds(milliseconds));
 }
 
 void EmbeddedStore::close() {
@@ -197,7 +253,11 @@ void EmbeddedStore::close() {
     last = std::move(state_);
     state_ = nullptr;
   }
-  if (last) last->table.clear();
+  if (!last) return;
+  last->closed = true;
+  last->sessions.clear();
+  last->table.clear();
+  last->parked.clear();
 }
 
 }  // namespace mooncake_kv

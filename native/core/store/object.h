@@ -38,13 +38,14 @@ class Object {
   Object* next_in_bucket = nullptr;
   Object* earlier = nullptr;  // in the list that `list` names
   Object* later = nullptr;
-  std::int64_t lease_until = 0;  // 0: never read
+  std::int64_t lease_until = 0;  // 0: not read since it was put
   std::int64_t soft_until = 0;   // 0: no soft pin
-  /// Complete: its place in the order of puts. Unfinished: when its put began.
+  /// Complete: when its put ended, unique among all objects. Unfinished: when it began.
   std::int64_t order = 0;
   bool complete = false;
   bool in_table = false;
   bool hard_pin = false;
+  bool grouped = false;  // its shard knows the group
   List list = List::none;
 
  private:

@@ -1,59 +1,129 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "store/eviction_order.h"
+#include "store/key_index.h"
 #include "store/object.h"
+#include "store/parked_objects.h"
 
 namespace mooncake_kv {
 
-/// Keys to objects: a hash table in shards with a lock each. Any bytes are a key. Thread-safe.
+/// A write under way: the object is in the table, unfinished, until finish() or revoke().
+struct Writing {
+  ObjectRef object;
+  /// The bytes of an object are overwritten where they are. Such a write must not be revoked once it has begun.
+  bool in_place = false;
+};
+
+/// The objects of a store: what calls, leases, timeouts and eviction do to them, but not their bytes. In shards with a
+/// lock each. Any bytes are a key. Thread-safe. Times are those of the store's clock.
 class ObjectTable {
  public:
-  enum class Outcome { created, exists, no_room };
-  struct Inserted {
+  struct Timeouts {
+    std::int64_t lease;
+    std::int64_t discard;
+  };
+  /// How an object is kept.
+  struct Keeping {
+    bool hard_pin = false;
+    std::int64_t soft_until = 0;
+    std::string_view group;
+    bool regroups = false;  // `group` counts, be it empty
+  };
+  enum class Outcome {
+    /// The caller writes the object.
+    created,
+    /// There is one that must stay, or somebody writes it.
+    exists,
+    no_room,
+    /// A reader is in it, and there is no room for a second copy.
+    busy,
+    /// It exists in another group.
+    other_group,
+  };
+  struct Begun {
     Outcome outcome;
-    ObjectRef object;  // only when created
+    Writing writing;  // when created
+  };
+  struct Found {
+    std::int32_t code;  // 0, -704 or -703
+    ObjectRef object;   // when 0
+    std::int64_t lease_until = 0;
+  };
+  struct Evicted {
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;
   };
 
-  explicit ObjectTable(ValuePool& pool) : pool_(pool) {}
+  ObjectTable(ValuePool& pool, ParkedObjects& parked, Timeouts timeouts)
+      : pool_(pool), parked_(parked), timeouts_(timeouts) {}
 
-  /// Makes an unfinished object unless the key exists already, finished or not.
-  Inserted insert(std::string_view key, std::uint64_t size);
-  ObjectRef find(std::string_view key) const;
-  /// 0, -704 for an absent key, -703 for an unfinished object.
-  std::int32_t remove(std::string_view key);
-  /// Takes back an unfinished object whose put failed.
-  void revoke(const ObjectRef& object) noexcept;
+  /// A key that exists stays as it is, and so does one that is being written, unless that takes longer than the
+  /// timeout: then the new write takes over.
+  Begun begin_put(std::string_view key, std::uint64_t size, const Keeping& keeping, std::int64_t now);
+  /// Takes over whatever there is, at once. The old object comes back if the write is revoked.
+  Begun begin_upsert(std::string_view key, std::uint64_t size, const Keeping& keeping, std::int64_t now);
+  /// The object can be read from now on: 0. -601 when another write has taken the key over.
+  std::int32_t finish(const Writing& writing, std::int64_t now) noexcept;
+  /// Takes the write back: 0 or -601 as above.
+  std::int32_t revoke(const Writing& writing, std::int64_t now) noexcept;
+
+  /// Finds an object for a reader, and protects it by a lease.
+  Found read(std::string_view key, std::int64_t now);
+  /// 0; -704; -703 for an unfinished object; -706 for one under a lease, unless forced.
+  std::int32_t remove(std::string_view key, bool force, std::int64_t now);
+  /// Removes all complete objects, of which leased ones only if forced. Gives their number.
+  std::uint64_t remove_all(bool force, std::int64_t now);
+  /// The same for those whose key `matches`. No lock is held while it decides; what it throws goes through, with nothing
+  /// removed.
+  std::uint64_t remove_matching(const std::function<bool(std::string_view)>& matches, bool force, std::int64_t now);
+  /// Removes up to `most` objects that no lease and no hard pin protects, in the order of EvictionOrder; soft-pinned
+  /// ones only where `soft`, and after all others.
+  Evicted evict(std::uint64_t most, bool soft, std::int64_t now);
+
   void clear() noexcept;
-  std::uint64_t size() const;
+  /// Objects, unfinished ones included.
+  std::uint64_t size() const { return count_.load(std::memory_order_relaxed); }
 
  private:
-  /// A key with its hash, which serves for the choice of the shard and within it.
-  struct HashedKey {
-    std::string_view text;  // of the object itself, once in the table
-    std::size_t hash;
-    bool operator==(const HashedKey& other) const { return hash == other.hash && text == other.text; }
-  };
-  struct TakeHash {
-    std::size_t operator()(const HashedKey& key) const noexcept { return key.hash; }
-  };
   struct Shard {
     mutable std::mutex mutex;
-    std::unordered_map<HashedKey, ObjectRef, TakeHash> objects;
+    KeyIndex index;
+    EvictionOrder order;
+    /// What unfinished upserts replace.
+    std::unordered_map<const Object*, ObjectRef> previous;
+    std::unordered_map<const Object*, std::string> groups;
+  };
+  struct Place {
+    Shard& shard;
+    std::uint32_t hash;
   };
   static constexpr int shard_bits = 6;
 
-  static HashedKey hashed(std::string_view key) { return {key, std::hash<std::string_view>{}(key)}; }
-  // The top bits: the table inside a shard uses the low ones.
-  Shard& shard_of(const HashedKey& key) { return shards_[key.hash >> (std::numeric_limits<std::size_t>::digits - shard_bits)]; }
-  const Shard& shard_of(const HashedKey& key) const { return shards_[key.hash >> (std::numeric_limits<std::size_t>::digits - shard_bits)]; }
+  /// The object can be read: it takes its place in the order of eviction.
+  void complete(Shard& shard, Object* object, std::int64_t now) noexcept;
+  Place place_of(std::string_view key);
+  Shard& shard_of(const Object& object) { return place_of(object.key()).shard; }
+  ObjectRef make(std::string_view key, std::uint64_t size, const Keeping& keeping, std::uint32_t hash, std::int64_t now);
+  void insert(Shard& shard, const ObjectRef& object, std::string_view group);
+  ObjectRef take_out(Shard& shard, Object* object) noexcept;
+  void replace(Shard& shard, Object* old, const ObjectRef& fresh, std::int64_t now);
+  bool other_group(const Shard& shard, const Object* object, const Keeping& keeping) const;
+  Evicted evict_some(std::uint64_t most, bool soft_ones, std::int64_t now);
 
   ValuePool& pool_;
+  ParkedObjects& parked_;
+  const Timeouts timeouts_;
+  std::atomic<std::uint64_t> count_{0};
+  std::atomic<std::int64_t> latest_order_{0};
   std::array<Shard, std::size_t{1} << shard_bits> shards_;
 };
 

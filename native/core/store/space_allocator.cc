@@ -85,7 +85,7 @@ void SpaceAllocator::join_right(std::uint32_t left) noexcept {
 }
 
 std::uint32_t SpaceAllocator::make_node(std::uint64_t offset, std::uint64_t size) {
-  const Node fresh{offset, size, none, none, none, none, false};
+  const Node fresh{offset, size, 0, none, none, none, none};
   if (spare_ != none) {
     const std::uint32_t node = spare_;
     spare_ = nodes_[node].next;
@@ -104,7 +104,7 @@ void SpaceAllocator::drop_node(std::uint32_t node) noexcept {
 
 void SpaceAllocator::add_free(std::uint32_t node) noexcept {
   const std::uint32_t bin = bin_of(nodes_[node].size);
-  nodes_[node].free = true;
+  nodes_[node].free = 1;
   nodes_[node].previous = none;
   nodes_[node].next = heads_[bin];
   if (heads_[bin] != none) nodes_[heads_[bin]].previous = node;
@@ -115,7 +115,7 @@ void SpaceAllocator::add_free(std::uint32_t node) noexcept {
 void SpaceAllocator::take_free(std::uint32_t node) noexcept {
   Node& taken = nodes_[node];
   const std::uint32_t bin = bin_of(taken.size);
-  taken.free = false;
+  taken.free = 0;
   if (taken.previous != none) nodes_[taken.previous].next = taken.next;
   if (taken.next != none) nodes_[taken.next].previous = taken.previous;
   if (heads_[bin] != node) return;

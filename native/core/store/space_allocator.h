@@ -39,10 +39,10 @@ class SpaceAllocator {
 
   struct Node {
     std::uint64_t offset;
-    std::uint64_t size;
-    std::uint32_t left, right;       // neighbours in the segment
-    std::uint32_t previous, next;    // in the bin; `next` also links spare nodes
-    bool free;
+    std::uint64_t size : 63;
+    std::uint64_t free : 1;
+    std::uint32_t left, right;     // neighbours in the segment
+    std::uint32_t previous, next;  // in the bin; `next` also links spare nodes
   };
 
   /// The largest bin whose size is not above `size`.

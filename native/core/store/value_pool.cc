@@ -2,14 +2,16 @@
 
 namespace mooncake_kv {
 
-ValuePool::ValuePool(std::uint64_t capacity) : mapping_(capacity, Mapping::Kind::anonymous), space_(capacity) {}
+ValuePool::ValuePool(std::uint64_t capacity) : space_(capacity) {
+  if (capacity > 0) mapping_.emplace(capacity, Mapping::Kind::anonymous);
+}
 
 std::optional<ValuePool::Slot> ValuePool::allocate(std::uint64_t size) {
   const std::lock_guard lock(mutex_);
   const auto piece = space_.allocate(size);
   if (!piece) return std::nullopt;
   used_ += size;
-  return Slot{mapping_.data() + piece->offset, size, piece->node};
+  return Slot{mapping_->data() + piece->offset, size, piece->node};
 }
 
 void ValuePool::release(const Slot& slot) noexcept {

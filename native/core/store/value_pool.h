@@ -27,16 +27,18 @@ class ValuePool {
     std::uint64_t occupied;
   };
 
-  /// Throws what Mapping throws.
+  /// Throws what Mapping throws. A pool of no bytes has room for nothing.
   explicit ValuePool(std::uint64_t capacity);
 
   /// Nothing when there is no room.
   std::optional<Slot> allocate(std::uint64_t size);
   void release(const Slot& slot) noexcept;
   Usage usage() const;
+  /// The first byte; a slot lies at a fixed distance from it.
+  const std::uint8_t* base() const { return mapping_ ? mapping_->data() : nullptr; }
 
  private:
-  Mapping mapping_;
+  std::optional<Mapping> mapping_;
   mutable std::mutex mutex_;
   SpaceAllocator space_;
   std::uint64_t used_ = 0;

@@ -1,9 +1,11 @@
 import { access, constants, stat } from "node:fs/promises";
 import type { Command } from "commander";
 import { describe } from "../../errors.js";
+import { type ContractReport, isContractFile } from "../../testing/contract/index.js";
 import { vectorHandlers } from "../../testing/vectors/index.js";
 import { type FileReport, runVectorFile } from "../../testing/vectors/runner.js";
 import type { CommandContext } from "../command.js";
+import { runContract } from "../conformance/run-contract.js";
 import { unreadable } from "../input/read-input.js";
 import { jsonText } from "../json.js";
 import { addJsonOption, type JsonOption } from "../options.js";
@@ -13,23 +15,38 @@ const HELP = `
 Files have one JSON object a line: id, source, op, input, expected or error, and same_in. Each line is checked for
 the release of its source and for every release in same_in. An op that is not known counts as failed.
 
+A file of store scenarios (id, setup, steps) is replayed against the store of --store, a fresh one for each scenario.
+Scenarios that this store can't run, because they need another kind of backend, are listed with the reason.
+
 Exit status: 0 when every line of every file passed, 1 when one failed or a file has no line, 2 when a file can't be
 read.`;
+
+interface ConformanceOptions extends JsonOption {
+  readonly store: string;
+}
 
 /** `mooncake-kv conformance` */
 export function define(command: Command, context: CommandContext): void {
   command.argument("<files...>", "golden vector files (.jsonl)");
+  command.option("--store <uri>", "store that scenarios run against", "embedded:");
   addJsonOption(command)
     .addHelpText("after", HELP)
-    .action((files: readonly string[], options: JsonOption) => run(files, options, context));
+    .action((files: readonly string[], options: ConformanceOptions) => run(files, options, context));
 }
 
-async function run(files: readonly string[], options: JsonOption, context: CommandContext): Promise<void> {
+async function run(
+  files: readonly string[],
+  options: ConformanceOptions,
+  context: CommandContext,
+): Promise<void> {
   for (const file of files) await checkReadable(file);
   const reports: FileReport[] = [];
   for (const file of files) {
     await progress(context, `${file} ...`);
-    reports.push(await runVectorFile(file, vectorHandlers));
+    const report = (await isContractFile(file))
+      ? await runContract(file, options.store)
+      : await runVectorFile(file, vectorHandlers);
+    reports.push(report);
   }
   await progress(context, "");
   if (reports.some(({ total, failed }) => failed > 0 || total === 0)) context.exitCode = 1;
@@ -49,6 +66,11 @@ async function checkReadable(path: string): Promise<void> {
   } catch (error) {
     unreadable(path, error as NodeJS.ErrnoException);
   }
+}
+
+/** The scenarios of a contract file that this backend can't run. */
+function skipsOf(report: FileReport): ContractReport["otherBackendOnly"] {
+  return "otherBackendOnly" in report ? (report as ContractReport).otherBackendOnly : [];
 }
 
 /** One line that replaces itself, on a terminal only. */
@@ -77,6 +99,8 @@ function reportLines(reports: readonly FileReport[]): string[] {
   const lines = table(rows);
   for (const report of reports) {
     if (report.total === 0) lines.push(`${report.file}: no vector in this file`);
+    for (const { id, reason } of skipsOf(report))
+      lines.push(`${report.file}: not run here: ${id}: ${reason}`);
     for (const [name, number] of Object.entries(report.deviations))
       lines.push(`${report.file}: deviation ${name}: ${number}`);
   }

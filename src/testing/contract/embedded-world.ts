@@ -2,8 +2,15 @@ import { SegmentTable } from "../../layout/segment-table.js";
 import { EmbeddedStore } from "../../store/embedded/embedded-store.js";
 import type { KvStore } from "../../store/kv-store.js";
 import type { PutOptions } from "../../store/put-options.js";
+import type { JsonObject } from "../vectors/handler.js";
 import { flatKeys } from "./keys.js";
-import { type ContractScenario, type ContractSetup, clientOf, clientSetup } from "./scenario.js";
+import {
+  type ContractScenario,
+  type ContractSetup,
+  type ContractStep,
+  clientOf,
+  clientSetup,
+} from "./scenario.js";
 import { setupCode } from "./setup-arguments.js";
 import type {
   ContractBackend,
@@ -36,6 +43,7 @@ export const embeddedBackend: ContractBackend = {
     for (const step of steps) {
       if (Object.hasOwn(PROCESS_OPS, step.op)) return PROCESS_OPS[step.op];
       if (clientOf(step).startsWith("O")) return "it speaks to the process that owns the memory";
+      if (actsByHttp(step)) return "it acts through the admin port";
       const overrides = step["with"] as SetupArguments | undefined;
       if (overrides?.master !== undefined || overrides?.meta !== undefined)
         return "it sets a client up against another master or metadata server";
@@ -47,6 +55,14 @@ export const embeddedBackend: ContractBackend = {
     return new EmbeddedWorld(setup);
   },
 };
+
+/** Whether an exchange with the admin port changes what later steps see; others can be left out. */
+function actsByHttp(step: ContractStep): boolean {
+  if (step.op !== "http") return false;
+  if ((step["method"] ?? "GET") !== "GET") return true;
+  const status = step["status"] ?? (step["response"] as JsonObject | undefined)?.["status"];
+  return String(step["path"]).startsWith("/query_key") && status === 200;
+}
 
 /** The flags of a master that an embedded store has, by its own names. */
 const FLAGS: Readonly<Record<string, string>> = {

@@ -7,6 +7,7 @@ export { fillPattern, pattern } from "./pattern.js";
 export {
   type ContractReport,
   type ContractSkip,
+  isContractFile,
   runContractFile,
   runContractLines,
   runScenario,

@@ -46,6 +46,18 @@ export async function runContractFile(path: string, backend: ContractBackend): P
   return runContractLines(path, lines, backend);
 }
 
+/** Whether the first line of a file is a scenario, so that the file is for `runContractFile` and not for the vector runner. */
+export async function isContractFile(path: string): Promise<boolean> {
+  const stream = createReadStream(path, "utf8");
+  try {
+    for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY }))
+      if (line.trim() !== "") return parseScenario(line) !== undefined;
+    return false;
+  } finally {
+    stream.destroy();
+  }
+}
+
 /** `runContractFile` for lines that come from elsewhere. */
 export async function runContractLines(
   file: string,

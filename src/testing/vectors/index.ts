@@ -1,4 +1,5 @@
 import { chunkHandlers } from "./chunk.js";
+import { configHandlers } from "./config.js";
 import { connectorConfigHandlers } from "./connector-config.js";
 import { coordinatorHandlers } from "./coordinator.js";
 import { engineHandlers } from "./engine.js";
@@ -22,6 +23,7 @@ export const vectorHandlers: VectorHandlers = {
   ...eventsHandlers,
   ...schedulerHandlers,
   ...workerHandlers,
+  ...configHandlers,
   ...connectorConfigHandlers,
   ...engineHandlers,
   ...layoutHandlers,

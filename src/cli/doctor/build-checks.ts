@@ -1,0 +1,61 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { isMooncakeKvError } from "../../errors.js";
+import { loadNative } from "../../native/load.js";
+import { type Finding, missing, ok } from "./finding.js";
+
+const COMPILERS = ["c++", "g++", "clang++"];
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The addon, and what is needed to build it where it is missing. */
+export async function buildChecks(environment: Environment): Promise<Finding[]> {
+  const addon = checkAddon();
+  const needed = addon.status !== "ok";
+  const compilers = await Promise.all(COMPILERS.map((name) => versionOf(name, environment)));
+  const compiler = compilers.find((version) => version !== undefined);
+  const cmake = await versionOf("cmake", environment);
+  return [
+    addon,
+    compiler
+      ? ok("C++ compiler", compiler)
+      : missing("C++ compiler", needed, `none of ${COMPILERS.join(", ")} is on the PATH`, [
+          "Install a C++20 compiler: apt-get install g++",
+        ]),
+    cmake
+      ? ok("CMake", cmake)
+      : missing("CMake", needed, "cmake is not on the PATH", [
+          "Install CMake 3.20 or later: apt-get install cmake",
+        ]),
+  ];
+}
+
+function checkAddon(): Finding {
+  try {
+    const { bindingVersion, sha256Path } = loadNative();
+    return ok("native addon", `loaded, binding version ${bindingVersion}, SHA-256 by ${sha256Path}`);
+  } catch (error) {
+    const attempts = isMooncakeKvError(error)
+      ? (error.details["attempts"] as { path: string; reason: string }[])
+      : [];
+    return missing(
+      "native addon",
+      true,
+      attempts.map(({ path, reason }) => `${path}: ${reason}`).join("; ") || String(error),
+      ["Build it: npx mooncake-kv build (in a checkout: npm run build:native)"],
+    );
+  }
+}
+
+/** The first line of `--version`; undefined when the program is not there. */
+async function versionOf(program: string, environment: Environment): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)(program, ["--version"], {
+      env: { ...environment } as NodeJS.ProcessEnv,
+      timeout: 10_000,
+    });
+    return stdout.split("\n", 1)[0]!.trim();
+  } catch {
+    return undefined;
+  }
+}
