@@ -18,5 +18,11 @@ export type { CallOptions, PutOptions, RemoveOptions } from "./put-options.js";
 export type { ReplicaDescriptor } from "./replica.js";
 export { parseSize } from "./size.js";
 export { StoreError, type StoreFailure } from "./store-error.js";
-export { ReadResult, ReplicaResult, type StoreOperation, StoreResult } from "./store-result.js";
+export {
+  type FailureReasons,
+  ReadResult,
+  ReplicaResult,
+  type StoreOperation,
+  StoreResult,
+} from "./store-result.js";
 export type { StoreCounters, StoreUsage } from "./store-usage.js";

@@ -7,12 +7,23 @@ export type StoreKeys = KeyTable | readonly string[] | FlatKeys;
 /** The keys of one call, checked: flat for the store, and as text for whoever reads an error. */
 export class KeyList {
   readonly length: number;
-  readonly flat: FlatKeys;
+  readonly #keys: KeyTable | FlatKeys;
 
   /** @throws MooncakeKvError `ERR_STORE` for anything that is no list of keys. */
   constructor(keys: StoreKeys) {
-    this.flat = flatten(keys);
-    this.length = this.flat.offsets.length - 1;
+    this.#keys = checkedKeys(keys);
+    this.length = this.#keys instanceof KeyTable ? this.#keys.length : this.#keys.offsets.length - 1;
+  }
+
+  /** All keys, made once and kept. */
+  get flat(): FlatKeys {
+    return this.#keys instanceof KeyTable ? this.#keys.flat() : this.#keys;
+  }
+
+  /** Keys [start, end). Texts are encoded a range at a time, so that a long batch is under way early. */
+  range(start: number, end: number): FlatKeys {
+    if (this.#keys instanceof KeyTable) return this.#keys.flatRange(start, end);
+    return { bytes: this.#keys.bytes, offsets: this.#keys.offsets.subarray(start, end + 1) };
   }
 
   /** Key `index` as text; bytes that are no UTF-8 show as replacement characters. */
@@ -22,9 +33,9 @@ export class KeyList {
   }
 }
 
-function flatten(keys: StoreKeys): FlatKeys {
-  if (keys instanceof KeyTable) return keys.flat();
-  if (Array.isArray(keys)) return flattenTexts(keys);
+function checkedKeys(keys: StoreKeys): KeyTable | FlatKeys {
+  if (keys instanceof KeyTable) return keys;
+  if (Array.isArray(keys)) return checkedTexts(keys);
   if (isFlatKeys(keys)) return checked(keys);
   // A table of another loaded copy of the package is no instance of this one's class.
   if (typeof (keys as { flat?: unknown } | null)?.flat === "function")
@@ -32,10 +43,10 @@ function flatten(keys: StoreKeys): FlatKeys {
   throw keysError(`${describe(keys)} is no list of keys; a KeyTable, strings, or { bytes, offsets } are`);
 }
 
-function flattenTexts(keys: readonly unknown[]): FlatKeys {
-  const odd = keys.findIndex((key) => typeof key !== "string");
-  if (odd >= 0) throw keysError(`key ${odd} is ${describe(keys[odd])}; a key is a string`);
-  return KeyTable.fromTexts(keys as readonly string[]).flat();
+function checkedTexts(keys: readonly unknown[]): KeyTable {
+  for (let i = 0; i < keys.length; i++)
+    if (typeof keys[i] !== "string") throw keysError(`key ${i} is ${describe(keys[i])}; a key is a string`);
+  return KeyTable.fromTexts(keys as readonly string[]);
 }
 
 function isFlatKeys(keys: unknown): keys is FlatKeys {

@@ -29,19 +29,21 @@ void GetCall::judge(const Client::Use& use) {
   bytes_.resize(keys_.count());
   std::unordered_map<std::string_view, std::size_t> known;
   std::vector<std::size_t> foreign;
-  for (std::size_t i = 0; i < keys_.count(); i++) {
+  {
     RegionRegistry::Guard guard(memory_->regions);
-    const auto bytes = checked_bytes(segments_.view(), i, &guard);
-    if (keys_.empty(i)) answer(i, code::object_not_found);
-    else if (keys_.cut_off(i)) answer(i, code::invalid_params);
-    else if (!bytes) foreign.push_back(i);
-    else {
-      bytes_[i] = *bytes;
-      const auto [entry, is_new] = known.try_emplace(keys_.view(i), wanted_.size());
-      if (is_new) wanted_.emplace_back();
-      Wanted& wanted = wanted_[entry->second];
-      wanted.rows.push_back(i);
-      wanted.bytes = std::max(wanted.bytes, *bytes);
+    for (std::size_t i = 0; i < keys_.count(); i++) {
+      const auto bytes = checked_bytes(segments_.view(), i, &guard);
+      if (keys_.empty(i)) answer(i, code::object_not_found);
+      else if (keys_.cut_off(i)) answer(i, code::invalid_params);
+      else if (!bytes) foreign.push_back(i);
+      else {
+        bytes_[i] = *bytes;
+        const auto [entry, is_new] = known.try_emplace(keys_.view(i), wanted_.size());
+        if (is_new) wanted_.emplace_back();
+        Wanted& wanted = wanted_[entry->second];
+        wanted.rows.push_back(i);
+        wanted.bytes = std::max(wanted.bytes, *bytes);
+      }
     }
   }
   // An object that can't be read has its own code, wherever it was to go.

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { AdminStore } from "../../../src/store/admin/admin-store.js";
+import { findMooncake, MooncakeCluster } from "../../helpers/mooncake-cluster.js";
+import { fillPattern, segmentsIn } from "../helpers.js";
+
+// Against a real mooncake_master, a real owner of memory and Mooncake's own Python client, where the wheel is.
+
+const mooncake = findMooncake();
+const SEGMENT = 256 << 20;
+
+if (mooncake) {
+  test("what the Python client wrote is found, measured, listed and read, byte for byte", async () => {
+    await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
+    await using client = await cluster.startClient();
+    await using store = new AdminStore({ url: cluster.adminUrl });
+
+    const bytes = new Uint8Array(300_000);
+    fillPattern(bytes, 3);
+    await client.write(0, bytes.subarray(0, 100_000));
+    await client.write(1 << 20, bytes.subarray(100_000));
+    const vllm = `Qwen3-8B@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${"0f".repeat(32)}`;
+    const keys = [vllm, "ключ/%41", "a,b", "a b"];
+    assert.equal(
+      await client.call(
+        "batch_put_from_multi_buffers",
+        keys,
+        keys.map(() => [0, 1 << 20]),
+        keys.map(() => [100_000, 200_000]),
+      ),
+      [0, 0, 0, 0],
+    );
+
+    assert.equal([...(await store.exists([...keys, "absent", ""])).codes], [1, 1, -600, 1, 0, 0]);
+    assert.equal(
+      [...(await store.size([...keys, "absent"])).codes],
+      [300_000n, 300_000n, -600n, 300_000n, -704n],
+    );
+    const { replicas } = (await store.replicas([vllm])).throwIfFailed();
+    assert.equal(
+      replicas[0]!.map(({ kind, size, status }) => [kind, size, status]),
+      [["memory", 300_000n, "COMPLETE"]],
+    );
+    const listed: string[] = [];
+    for await (const key of store.list()) listed.push(key);
+    assert.equal(listed.sort(), [...keys].sort());
+    const segments = await store.segments();
+    assert.equal(
+      segments.map(({ size, used, protocol, status }) => [size, used, protocol, status]),
+      [[BigInt(SEGMENT), 1_200_000n, "tcp", "OK"]],
+    );
+    assert.equal(await store.usage(), { capacity: BigInt(SEGMENT), used: 1_200_000n, keys: 4n });
+    assert.is((await store.health()).healthy, true);
+
+    const arena = await store.createArena(2 << 20);
+    arena.bytes.fill(0xee);
+    const rows = [
+      [
+        [10, 1],
+        [4096, 299_000],
+        [1000, 999],
+      ],
+      [[400_000, 300_000]],
+      [[800_000, 300_000]],
+      [[1_200_000, 300_000]],
+      [[0, 10]],
+    ] as const;
+    const read = await store.getInto([vllm, "ключ/%41", "a,b", "a b", "absent"], segmentsIn(arena, rows));
+    assert.equal([...read.codes], [300_000n, 300_000n, 300_000n, -600n, -704n]);
+    const joined = Buffer.concat(rows[0].map(([at, size]) => arena.bytes.subarray(at, at + size)));
+    assert.is(joined.compare(bytes), 0);
+    for (const start of [400_000, 800_000])
+      assert.is(Buffer.compare(arena.bytes.subarray(start, start + 300_000), bytes), 0);
+    assert.ok(arena.bytes.subarray(1_200_000, 1_500_000).every((byte) => byte === 0xee));
+    await arena.close();
+  });
+
+  test("a large value and many small ones come whole", async () => {
+    await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
+    await using client = await cluster.startClient();
+    await using store = new AdminStore({ url: cluster.adminUrl });
+    const names = Array.from({ length: 500 }, (_, index) => `small-${index}`);
+    await client.write(
+      0,
+      Uint8Array.from({ length: 4096 }, (_, index) => index * 7),
+    );
+    const offsets = names.map((_, index) => index);
+    const codes = await client.call(
+      "batch_put_from",
+      names,
+      offsets,
+      names.map(() => 1000),
+    );
+    assert.ok(codes.every((code) => code === 0));
+    assert.equal(await client.call("batch_put_from", ["large"], [0], [48 << 20]), [0]);
+    const many = (await store.get(names)).throwIfFailed();
+    for (const [index, value] of many.values.entries()) {
+      assert.is(value!.length, 1000);
+      for (let i = 0; i < 1000; i++) assert.is(value![i], ((index + i) * 7) & 0xff);
+    }
+    const large = (await store.get(["large"])).throwIfFailed().values[0]!;
+    assert.is(large.length, 48 << 20);
+    assert.equal(
+      large.subarray(0, 4096),
+      Uint8Array.from({ length: 4096 }, (_, index) => index * 7),
+    );
+    assert.ok(large.subarray(4096).every((byte) => byte === 0));
+  });
+
+  test("calls that look grant no lease; calls that read do", async () => {
+    await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT, leaseTtlMs: 400 });
+    await using client = await cluster.startClient();
+    await using store = new AdminStore({ url: cluster.adminUrl, leaseMs: 400 });
+    await client.call("batch_put_from", ["k"], [0], [100]);
+    await store.exists(["k"]);
+    await store.size(["k"]);
+    await store.replicas(["k"]);
+    for await (const key of store.list()) assert.is(key, "k");
+    await store.segments();
+    await store.usage();
+    assert.is(await client.call("remove", "k"), 0);
+    await client.call("batch_put_from", ["k"], [0], [100]);
+    (await store.get(["k"])).throwIfFailed();
+    assert.is(await client.call("remove", "k"), -706);
+    await sleep(500);
+    assert.is(await client.call("remove", "k"), 0);
+    assert.equal([...(await store.exists(["k"])).codes], [0]);
+  });
+
+  test("keys that are no UTF-8 don't spoil the answers for others", async () => {
+    await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
+    await using client = await cluster.startClient();
+    await using store = new AdminStore({ url: cluster.adminUrl });
+    await client.call("batch_put_from", ["good"], [0], [100]);
+    const keys = { bytes: Buffer.from("\u00ffgood", "latin1"), offsets: Uint32Array.of(0, 1, 5) };
+    assert.equal([...(await store.exists(keys)).codes], [-600, 1]);
+    assert.equal(
+      [
+        ...(await store.getInto(keys, segmentsIn(await store.createArena(200), [[[0, 100]], [[100, 100]]])))
+          .codes,
+      ],
+      [-704n, 100n],
+    );
+  });
+
+  test("an owner that dies, or freezes, and a master that dies cost codes and the deadline", async () => {
+    await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
+    await using client = await cluster.startClient();
+    await using store = new AdminStore({ url: cluster.adminUrl, deadlineMs: 10_000 });
+    const soon = { deadlineMs: 400 };
+    await client.call("batch_put_from", ["k"], [0], [100]);
+    (await store.get(["k"])).throwIfFailed();
+    cluster.signal("O", "SIGSTOP");
+    assert.equal([...(await store.get(["k"], soon)).codes], [-901n]);
+    cluster.signal("O", "SIGCONT");
+    (await store.get(["k"])).throwIfFailed();
+    await cluster.kill("O");
+    assert.equal([...(await store.get(["k"])).codes], [-800n]);
+    assert.equal([...(await store.exists(["k"])).codes], [1]);
+    cluster.signal("master", "SIGSTOP");
+    assert.equal([...(await store.exists(["k"], soon)).codes], [-901]);
+    assert.is((await store.health(soon)).code, 2);
+    cluster.signal("master", "SIGCONT");
+    await cluster.kill("master");
+    assert.equal([...(await store.exists(["k"])).codes], [-900]);
+    await cluster.startMaster();
+    assert.equal([...(await store.exists(["k"])).codes], [0]);
+  });
+} else {
+  test("without the wheel, a master that isn't there is what can be asked", async () => {
+    await using store = new AdminStore({ url: "http://127.0.0.1:1" });
+    assert.equal([...(await store.exists(["k"])).codes], [-900]);
+    assert.is((await store.health()).healthy, false);
+  });
+}
+
+test.run();
