@@ -71,6 +71,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./commands/conformance.js"),
   },
   {
+    name: "doctor",
+    summary: "what is there and what is missing: addon, compiler, Python, Mooncake, cluster",
+    load: () => import("./commands/doctor.js"),
+  },
+  {
     name: "build",
     summary: "compile the native addon of this package",
     load: () => import("./commands/build.js"),
