@@ -19,6 +19,7 @@ export function resolveRelease(
   for (const file of set.files) {
     if (file.family === SCALARS) continue;
     const types = Object.entries(file.schema.$defs ?? {}).filter(([, schema]) => resolver.has(schema));
+    if (types.length === 0) continue;
     families.push({
       name: file.family,
       description: file.schema.description ?? "",

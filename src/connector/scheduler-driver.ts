@@ -1,15 +1,15 @@
-import type { BoundaryPut } from "../../generated/typescript/index.js";
-import { describe } from "../errors.js";
-import type { BoundaryPutTuple } from "../request/boundary-put.js";
-import { checkCount, requestError } from "../request/checks.js";
-import { MooncakeStoreWorkerMetadata } from "../request/worker-metadata.js";
-import type { MooncakeStoreScheduler } from "./mooncake-store-scheduler.js";
 import type {
+  BoundaryPut,
   BuildConnectorMeta,
   RequestChanged,
-  SchedulerEvent,
-  SchedulerEventResults,
-} from "./scheduler-events.js";
+  SchedulerEvent as WireEvent,
+} from "../../generated/typescript/index.js";
+import { describe } from "../errors.js";
+import type { BoundaryPutTuple } from "../request/boundary-put.js";
+import { requestError } from "../request/checks.js";
+import { checkedEvent } from "./checked-event.js";
+import type { MooncakeStoreScheduler } from "./mooncake-store-scheduler.js";
+import type { SchedulerEvent, SchedulerEventResults } from "./scheduler-events.js";
 import type { SchedulerOutput } from "./scheduler-output.js";
 import type { StoreRequest } from "./store-request.js";
 
@@ -42,13 +42,17 @@ export class SchedulerDriver {
   /**
    * Takes one event.
    *
-   * @throws MooncakeKvError `ERR_REQUEST` for an event of no known type, a request that is not known, and whatever the
-   * scheduler refuses.
+   * @throws MooncakeKvError `ERR_SCHEMA` for an event that its schema, `connector-events`, does not allow; `ERR_REQUEST`
+   * for a request that is not known, and whatever the scheduler refuses.
    */
   apply<Event extends SchedulerEvent>(event: Event): SchedulerEventResults[Event["type"]];
   apply(event: SchedulerEvent): SchedulerEventResults[SchedulerEvent["type"]] {
+    return this.#apply(checkedEvent(event));
+  }
+
+  #apply(event: WireEvent): SchedulerEventResults[SchedulerEvent["type"]] {
     const { scheduler } = this;
-    switch (event?.type) {
+    switch (event.type) {
       case "RequestChanged":
         return this.#change(event);
       case "GetNumNewMatchedTokens":
@@ -58,11 +62,11 @@ export class SchedulerDriver {
         return undefined;
       case "BuildConnectorMeta": {
         const meta = scheduler.buildConnectorMeta(schedulerOutput(event));
-        for (const reqId of event.finishedReqIds ?? []) this.#requests.delete(reqId);
+        for (const reqId of event.finishedReqIds) this.#requests.delete(reqId);
         return meta;
       }
       case "UpdateConnectorOutput":
-        scheduler.updateConnectorOutput(new MooncakeStoreWorkerMetadata(event.completedSaves));
+        scheduler.updateConnectorOutput(event);
         return undefined;
       case "RequestFinished":
         return scheduler.requestFinished(this.#request(event.reqId), event.blockIds);
@@ -74,38 +78,25 @@ export class SchedulerDriver {
         );
       case "ResetCache":
         return scheduler.resetCache();
-      default:
-        throw requestError(`${describe(event)} is no scheduler event`, { event });
     }
   }
 
-  #change(event: RequestChanged): undefined {
-    const { reqId, newBlockHashes = [], newTokenIds = [] } = event;
-    if (typeof reqId !== "string") throw requestError(`reqId is ${describe(reqId)}; it is a text`, { reqId });
+  #change({ reqId, newBlockHashes, newTokenIds, ...counts }: RequestChanged): undefined {
     const known = this.#requests.get(reqId);
-    const numPromptTokens = event.numPromptTokens ?? known?.numPromptTokens;
+    const numPromptTokens = counts.numPromptTokens ?? known?.numPromptTokens;
     if (numPromptTokens === undefined)
       throw requestError(`request ${reqId} is new, so the event must say its numPromptTokens`, { reqId });
-    const counts = {
-      numPromptTokens: checkCount("numPromptTokens", numPromptTokens),
-      numTokens: checkCount("numTokens", event.numTokens ?? known?.numTokens ?? numPromptTokens),
-      numComputedTokens: checkCount(
-        "numComputedTokens",
-        event.numComputedTokens ?? known?.numComputedTokens ?? 0,
-      ),
+    const request = known ?? {
+      requestId: reqId,
+      numPromptTokens,
+      numTokens: numPromptTokens,
+      numComputedTokens: 0,
+      blockHashes: [],
+      allTokenIds: [],
     };
-    const odd = newBlockHashes.findIndex((hash) => !(hash instanceof Uint8Array));
-    if (odd >= 0)
-      throw requestError(
-        `new block hash ${odd} of request ${reqId} is ${describe(newBlockHashes[odd])}, no bytes`,
-        {
-          reqId,
-          index: odd,
-        },
-      );
-    for (const tokenId of newTokenIds) checkCount(`a token of request ${reqId}`, tokenId);
-    const request = known ?? { requestId: reqId, ...counts, blockHashes: [], allTokenIds: [] };
-    Object.assign(request, counts);
+    request.numPromptTokens = numPromptTokens;
+    request.numTokens = counts.numTokens ?? request.numTokens;
+    request.numComputedTokens = counts.numComputedTokens ?? request.numComputedTokens;
     for (const hash of newBlockHashes) request.blockHashes.push(hash);
     for (const tokenId of newTokenIds) request.allTokenIds.push(tokenId);
     this.#requests.set(reqId, request);
@@ -122,17 +113,17 @@ export class SchedulerDriver {
   }
 }
 
-function schedulerOutput(event: BuildConnectorMeta): SchedulerOutput {
+function schedulerOutput({
+  blockTables,
+  boundaryStateOffloads,
+  ...output
+}: BuildConnectorMeta): SchedulerOutput {
   return {
-    scheduledNewReqs: event.scheduledNewReqs ?? [],
-    scheduledCachedReqs: event.scheduledCachedReqs ?? [],
-    numScheduledTokens: event.numScheduledTokens ?? new Map(),
-    finishedReqIds: event.finishedReqIds ?? [],
-    preemptedReqIds: event.preemptedReqIds ?? [],
+    ...output,
     kvConnectorBlockState: {
-      blockTables: new Map((event.blockTables ?? []).map(({ reqId, blockIds }) => [reqId, blockIds])),
+      blockTables: new Map(blockTables.map(({ reqId, blockIds }) => [reqId, blockIds])),
       boundaryStateOffloads: new Map(
-        (event.boundaryStateOffloads ?? []).map(({ reqId, offloads }) => [reqId, offloads.map(tuple)]),
+        boundaryStateOffloads.map(({ reqId, offloads }) => [reqId, offloads.map(tuple)]),
       ),
     },
   };

@@ -79,6 +79,17 @@ export class KeyTable {
     return this.#flat;
   }
 
+  /**
+   * Keys [start, end) as UTF-8; the offsets count from the start of `bytes`, where the first key need not be. Texts are
+   * encoded for this range alone, unless `flat` has made all of them.
+   */
+  flatRange(start: number, end: number): FlatKeys {
+    const source = this.#source;
+    if (this.#flat === undefined && source.kind === "texts") return flatTexts(source.keys.slice(start, end));
+    const { bytes, offsets } = this.flat();
+    return { bytes, offsets: offsets.subarray(start, end + 1) };
+  }
+
   /** All keys as an array of text. */
   toArray(): string[] {
     return [...this];

@@ -64,6 +64,13 @@ test("a release has the types that it had", () => {
   assert.ok(typesOf("vllm-0.33").has("BoundaryPut"));
 });
 
+test("a release has no family of which it has no type", () => {
+  const names = (release: string) =>
+    resolveRelease(SCHEMAS, RELEASES, release).families.map(({ name }) => name);
+  assert.not.ok(names("vllm-0.31").includes("connector-events"));
+  assert.ok(names("vllm-0.33").includes("connector-events"));
+});
+
 test("frames have only the parts of their release", () => {
   assert.equal(typesOf("vllm-0.27").get("LookupReply")!.binary, [
     [{ kind: "member", member: "hit_length", encoding: "uint32be" }],

@@ -198,6 +198,46 @@ test("a finished request is forgotten once its last job has run", async () => {
   assert.equal([...worker.snapshot()!.liveJobs], []);
 });
 
+const NOTHING = {
+  savedOffsets: new Map(),
+  liveJobs: new Map(),
+  pressure: false,
+  pausedRequests: [],
+  awaitingRetire: [],
+};
+
+test("nothing is remembered of requests that have ended, however they ended", async () => {
+  const engine = await rank();
+  const table = [[1, 2, 3]];
+  await step(engine, [save("whole", 48, table)], { finished: ["whole"] });
+  await step(engine, [save("later", 48, table)]);
+  engine.store.faults.exists.push(new Error("the store is away"));
+  await step(engine, [save("failed", 48, table)], { finished: ["later", "failed"] });
+  await step(engine, [save("preempted", 48, table)]);
+  await step(engine, [], { preempted: ["preempted"] });
+  await step(engine, [save("empty", 7, table)], { finished: ["empty"] });
+  await step(engine, [], { finished: ["never seen"] });
+  assert.equal(engine.worker.snapshot(), NOTHING);
+});
+
+test("nothing is remembered of a request that pauses when it ends", async () => {
+  const engine = await rank();
+  engine.store.faults.putFrom.push({ 0: -200 });
+  await step(engine, [save("a", 48, [[1, 2, 3]])]);
+  assert.equal(engine.worker.snapshot()!.pausedRequests, ["a"]);
+  await step(engine, [], { finished: ["a"] });
+  assert.equal(engine.worker.snapshot(), { ...NOTHING, pressure: true });
+});
+
+test("a thousand requests leave nothing behind", async () => {
+  const engine = await rank();
+  for (let i = 0; i < 1000; i++) {
+    const reqId = `request ${i}`;
+    await step(engine, [save(reqId, 16, [[1 + (i % 30)]], { hashBase: i & 255 })], { finished: [reqId] });
+  }
+  assert.equal(engine.worker.snapshot(), NOTHING);
+});
+
 test("a full queue stores nothing, but reports", async () => {
   const engine = await rank({}, { maxQueuedSaves: 1 });
   const jobs = [save("a", 16, [[1]]), save("b", 16, [[2]]), save("c", 16, [[3]])];

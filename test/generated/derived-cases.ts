@@ -131,7 +131,17 @@ function wrongFor(shape: Shape): readonly unknown[] {
     case "list":
     case "set":
     case "map":
-      return [0, "", "ab", new Set(), new Map(), new Uint8Array(2), ...NO_OBJECTS, [undefined], [[[[[]]]]]];
+      return [
+        0,
+        "",
+        "ab",
+        new Set(),
+        new Map(),
+        new Uint8Array(2),
+        ...NO_OBJECTS,
+        [undefined],
+        ...tooDeep(shape),
+      ];
     case "reference":
       return [0, "", true];
     case "nullable":
@@ -139,4 +149,16 @@ function wrongFor(shape: Shape): readonly unknown[] {
     case "absent":
       return [0, "", false, [], ...NO_OBJECTS];
   }
+}
+
+/** Lists in lists, deeper than any list of known items goes. */
+function tooDeep(shape: Shape): unknown[] {
+  return isOpen(shape) ? [] : [[[[[[]]]]]];
+}
+
+/** Whether there is a list in a shape that may hold anything. */
+function isOpen(shape: Shape): boolean {
+  if (shape.kind === "list" || shape.kind === "set") return isOpen(shape.items);
+  if (shape.kind === "nullable") return isOpen(shape.of);
+  return shape.kind === "any";
 }

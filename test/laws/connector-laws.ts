@@ -38,7 +38,9 @@ class LoggedScheduler extends MooncakeStoreScheduler {
     this.#client = lookupClient;
   }
 
-  override getNumNewMatchedTokens(...args: Parameters<MooncakeStoreScheduler["getNumNewMatchedTokens"]>) {
+  override getNumNewMatchedTokens(
+    ...args: Parameters<MooncakeStoreScheduler["getNumNewMatchedTokens"]>
+  ): ReturnType<MooncakeStoreScheduler["getNumNewMatchedTokens"]> {
     const { reply } = this.#client;
     const result = super.getNumNewMatchedTokens(...args);
     return this.#note(result, (scheduler, client) => {
@@ -47,31 +49,37 @@ class LoggedScheduler extends MooncakeStoreScheduler {
     });
   }
 
-  override updateStateAfterAlloc(...args: Parameters<MooncakeStoreScheduler["updateStateAfterAlloc"]>) {
+  override updateStateAfterAlloc(
+    ...args: Parameters<MooncakeStoreScheduler["updateStateAfterAlloc"]>
+  ): ReturnType<MooncakeStoreScheduler["updateStateAfterAlloc"]> {
     super.updateStateAfterAlloc(...args);
     this.#note(null, (scheduler) => scheduler.updateStateAfterAlloc(...args) ?? null);
   }
 
-  override buildConnectorMeta(...args: Parameters<MooncakeStoreScheduler["buildConnectorMeta"]>) {
+  override buildConnectorMeta(
+    ...args: Parameters<MooncakeStoreScheduler["buildConnectorMeta"]>
+  ): ReturnType<MooncakeStoreScheduler["buildConnectorMeta"]> {
     return this.#note(super.buildConnectorMeta(...args), (scheduler) =>
       scheduler.buildConnectorMeta(...args),
     );
   }
 
-  override updateConnectorOutput(...args: Parameters<MooncakeStoreScheduler["updateConnectorOutput"]>) {
+  override updateConnectorOutput(
+    ...args: Parameters<MooncakeStoreScheduler["updateConnectorOutput"]>
+  ): ReturnType<MooncakeStoreScheduler["updateConnectorOutput"]> {
     super.updateConnectorOutput(...args);
     this.#note(null, (scheduler) => scheduler.updateConnectorOutput(...args) ?? null);
   }
 
   override registerFinishedPartialTail(
     ...args: Parameters<MooncakeStoreScheduler["registerFinishedPartialTail"]>
-  ) {
+  ): ReturnType<MooncakeStoreScheduler["registerFinishedPartialTail"]> {
     return this.#note(super.registerFinishedPartialTail(...args), (scheduler) =>
       scheduler.registerFinishedPartialTail(...args),
     );
   }
 
-  override resetCache() {
+  override resetCache(): ReturnType<MooncakeStoreScheduler["resetCache"]> {
     this.#note(null, (scheduler) => {
       void scheduler.resetCache();
       return null;

@@ -55,7 +55,13 @@ export function roomBreaches(file: string, text: string): string[] {
       const breach = importBreach(file, own, pure, specifier);
       if (breach) breaches.push(breach);
     }
-    if (pure && ts.isIdentifier(node) && IMPURE_NAMES.has(node.text) && isReference(node))
+    if (
+      pure &&
+      ts.isIdentifier(node) &&
+      IMPURE_NAMES.has(node.text) &&
+      isReference(node) &&
+      !isShadowed(node)
+    )
       breaches.push(`${file}: ${node.text} in a pure room`);
     ts.forEachChild(node, visit);
   };
@@ -114,6 +120,24 @@ function importBreach(
   const from = ROOMS.indexOf(own as (typeof ROOMS)[number]);
   if (from < 0) return breach(`from the unknown room ${own}`);
   return to <= from ? undefined : breach(`a later room than ${own}`);
+}
+
+/** Whether an enclosing block of code declares the name itself, which hides the global one. */
+function isShadowed(node: ts.Identifier): boolean {
+  for (let scope: ts.Node | undefined = node.parent; scope; scope = scope.parent) {
+    if (ts.isFunctionLike(scope) && scope.parameters.some(({ name }) => name.getText() === node.text))
+      return true;
+    if (ts.isBlock(scope) && scope.statements.some((statement) => declares(statement, node.text)))
+      return true;
+  }
+  return false;
+}
+
+function declares(statement: ts.Statement, name: string): boolean {
+  return (
+    ts.isVariableStatement(statement) &&
+    statement.declarationList.declarations.some((declaration) => declaration.name.getText() === name)
+  );
 }
 
 /** Whether a name is read, rather than a member, a property name or a type of one's own that happens to be called so. */

@@ -7,28 +7,35 @@ export function docstring(indent: string, ...paragraphs: readonly string[]): str
   const [only = ""] = texts;
   const line = `${indent}"""${only}"""`;
   if (texts.length === 1 && line.length <= WIDTH) return [line];
-  const blocks = texts.map((text) => wrapped(indent, text).join("\n"));
-  return [`${indent}"""${blocks.join("\n\n").trimStart()}`, `${indent}"""`];
+  const blocks = texts.map((text, index) =>
+    wrapped(index === 0 ? `${indent}"""` : indent, text, indent).join("\n"),
+  );
+  return [blocks.join("\n\n"), `${indent}"""`];
 }
 
 /** A comment of whole lines at the given indentation. */
 export function comment(indent: string, text: string): string[] {
-  return wrapped(`${indent}# `, text);
+  const head = `${indent}# `;
+  return wrapped(head, text, head);
 }
 
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"');
 }
 
-function wrapped(head: string, text: string): string[] {
+/** Words in lines of bounded width: the first starts with `first`, the others with `head`. */
+function wrapped(first: string, text: string, head: string): string[] {
   const lines: string[] = [];
-  let line = head;
+  let line = first;
+  let empty = true;
   for (const word of text.split(" ")) {
-    if (line !== head && line.length + word.length >= WIDTH) {
+    if (!empty && line.length + 1 + word.length > WIDTH) {
       lines.push(line);
       line = head;
+      empty = true;
     }
-    line += line === head ? word : ` ${word}`;
+    line += empty ? word : ` ${word}`;
+    empty = false;
   }
   return [...lines, line];
 }

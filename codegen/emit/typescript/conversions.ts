@@ -68,7 +68,10 @@ function isPlain(shape: Shape): boolean {
   );
 }
 
-/** The expression that turns a value into its wire form. `path` says where it stands in its type. */
+/**
+ * The expression that turns a value into its wire form. `path` says where it stands in its type. Lists are spread, which
+ * fails for what is no list: `Array.from` would take any object for an empty one.
+ */
 export function toWire(types: TypeTable, subject: string, shape: Shape, value: string, path: string): string {
   const inner = (item: Shape, name: string): string => toWire(types, subject, item, name, `${path}[]`);
   if (isPlain(shape)) return value;
@@ -82,10 +85,10 @@ export function toWire(types: TypeTable, subject: string, shape: Shape, value: s
     case "set": {
       if (isPlain(shape.items)) return `[...${value}]`;
       const item = fresh("item", value);
-      return `Array.from(${value}, (${item}) => ${inner(shape.items, item)})`;
+      return `[...${value}].map((${item}) => ${inner(shape.items, item)})`;
     }
     case "map":
-      return `Array.from(${value}, ([key, item]) => [${inner(shape.key, "key")}, ${inner(shape.value, "item")}])`;
+      return `[...${value}].map(([key, item]) => [${inner(shape.key, "key")}, ${inner(shape.value, "item")}])`;
     case "nullable":
       return `${value} === null ? null : ${toWire(types, subject, shape.of, value, path)}`;
     case "reference": {

@@ -21,7 +21,6 @@ export async function emitTypescript(input: EmitInput): Promise<EmittedFiles> {
     const resolved = input.resolved[index]!;
     const add = (name: string, text: string): void => void files.set(`${model.release}/${name}.ts`, text);
     for (const family of model.families) {
-      if (family.types.length === 0) continue;
       add(family.name, printer.statements(interfaceStatements(model, family)));
       add(`${family.name}-codecs`, printer.statements(codecStatements(model, family)));
     }

@@ -53,6 +53,8 @@ class FrameReader:
     __slots__ = ("_type", "_frame", "_at")
 
     def __init__(self, type_name: str, frame: Buffer) -> None:
+        if not isinstance(frame, (bytes, bytearray, memoryview)):
+            raise WireError(f"{type_name}: a frame is bytes, not {type(frame).__name__}")
         self._type = type_name
         self._frame = memoryview(frame)
         self._at = 0

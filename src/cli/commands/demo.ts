@@ -2,8 +2,11 @@ import type { Command } from "commander";
 import { loadNative, nativeAvailable, nativeBlockHashKernel } from "../../native/index.js";
 import { openStore } from "../../store/index.js";
 import type { CommandContext } from "../command.js";
+import { conversationLines } from "../demo/conversation/report.js";
+import { runConversation } from "../demo/conversation/run-conversation.js";
 import { reportLines } from "../demo/report.js";
 import { runDemo } from "../demo/run-demo.js";
+import { promptTokens } from "../demo/tokenizer.js";
 import { jsonText } from "../json.js";
 import { buildNativeAddon } from "../native-build.js";
 import { addJsonOption, type JsonOption } from "../options.js";
@@ -12,7 +15,11 @@ import { packageRoot } from "../package-root.js";
 const HELP = `
 Takes the text of the licence as a prompt, gpt-oss's tokenizer, and the KV geometry of gpt-oss-20b. An engine with
 TP 4 saves the prompt's blocks; an engine with TP 2 looks them up, loads them and compares every byte; then a second
-prompt with the same beginning is looked up. The KV bytes are made up, but anyone who knows the prompt can check them.
+prompt with the same beginning is looked up.
+
+Then two engines with the model's two cache groups serve a conversation in turn, through the scheduler and worker sides
+of the connector. One request is preempted, and for one the store loses a block. All that they know of each other's
+work is in the store. The KV bytes are made up, but anyone who knows the prompt can check them.
 
 Builds the native addon first where it is missing. Exit status: 1 when a byte differs or the store fails.`;
 
@@ -38,9 +45,15 @@ async function run({ store: uri, json }: DemoOptions, { stdout, stderr }: Comman
   }
   const store = await openStore(uri);
   try {
-    const result = await runDemo({ store, packageRoot: root, kernel: nativeBlockHashKernel() });
-    if (json) await stdout.line(jsonText(result));
-    else await stdout.lines(reportLines(result));
+    const work = { store, tokens: await promptTokens(root), kernel: nativeBlockHashKernel() };
+    const result = await runDemo(work);
+    if (!json) {
+      await stdout.lines([...reportLines(result), ""]);
+      await stdout.flush();
+    }
+    const conversation = await runConversation(work);
+    if (json) await stdout.line(jsonText({ ...result, conversation }));
+    else await stdout.lines(conversationLines(conversation));
   } finally {
     await store.close();
   }

@@ -2,7 +2,7 @@ import type { DemoLookup, DemoResult } from "./run-demo.js";
 
 const BAR_WIDTH = 60;
 
-/** The demo's findings for a person. */
+/** What the first part came to, for a person. */
 export function reportLines(result: DemoResult): string[] {
   const { saved, loaded, first, second } = result;
   const hashing = result.nativeHashing ? "native" : "TypeScript";
@@ -22,7 +22,10 @@ export function reportLines(result: DemoResult): string[] {
 }
 
 /** Which part of a prompt was found: full cells are tokens in the store. */
-export function bar({ tokens, hitTokens }: DemoLookup, width: number = BAR_WIDTH): string {
+export function bar(
+  { tokens, hitTokens }: Pick<DemoLookup, "tokens" | "hitTokens">,
+  width: number = BAR_WIDTH,
+): string {
   // Never full while anything is missing, never empty while anything was found.
   const cells = Math.round((hitTokens / tokens) * width);
   const full = hitTokens === 0 ? 0 : Math.max(1, hitTokens < tokens ? Math.min(cells, width - 1) : width);

@@ -1,4 +1,14 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { MooncakeKvError } from "../../errors.js";
+
+/** The text that ships with the package and stands for a long prompt. */
+const PROMPT_FILE = "LICENSE";
+
+/** The token ids of the text that ships with the package. @throws MooncakeKvError `ERR_CONFIG` as `tokenizeForGptOss`. */
+export async function promptTokens(packageRoot: string): Promise<Uint32Array> {
+  return tokenizeForGptOss(await readFile(join(packageRoot, PROMPT_FILE), "utf8"));
+}
 
 /**
  * Token ids of a text under gpt-oss's tokenizer.

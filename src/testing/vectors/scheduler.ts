@@ -108,7 +108,7 @@ class ScriptedLookupClient implements LookupClient {
 /** A scheduler that is driven by the events of a vector. */
 export class SchedulerTrace {
   readonly scheduler: MooncakeStoreScheduler;
-  readonly requests = new Map<string, VectorRequest>();
+  readonly requests: Map<string, VectorRequest> = new Map();
   /** The jobs of the last step. */
   lastMetas: readonly ReqMeta[] = [];
   /** Requests that were preempted in the last step. */

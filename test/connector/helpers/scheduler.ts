@@ -14,7 +14,7 @@ import type { BoundaryPutTuple } from "../../../src/request/boundary-put.js";
 
 /** A pool that counts references, and refuses to give back what nobody holds. */
 export class CountingPool implements BlockPool {
-  readonly references = new Map<number, number>();
+  readonly references: Map<number, number> = new Map();
   readonly touched: number[] = [];
   readonly freed: number[] = [];
 

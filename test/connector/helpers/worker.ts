@@ -28,14 +28,14 @@ export interface SeenCall {
 
 /** A store in memory that moves real bytes, and fails when it is told to. */
 export class MemoryStore implements WorkerStore {
-  readonly objects = new Map<string, Uint8Array>();
+  readonly objects: Map<string, Uint8Array> = new Map();
   readonly calls: SeenCall[] = [];
   readonly faults: { exists: Fault[]; putFrom: Fault[]; getInto: Fault[] } = {
     exists: [],
     putFrom: [],
     getInto: [],
   };
-  readonly registered = new Map<bigint, bigint>();
+  readonly registered: Map<bigint, bigint> = new Map();
   readonly memory: Uint8Array;
   readonly baseAddress: bigint;
   /** While set, calls wait for it. */
