@@ -11,6 +11,8 @@ export type { EmbeddedStoreOptions } from "./embedded/options.js";
 export type { PutSessions } from "./embedded/put-sessions.js";
 export type { StoreKeys } from "./keys.js";
 export type { KvStore, StoreHealth } from "./kv-store.js";
+export type { MooncakeStore } from "./mooncake/mooncake-store.js";
+export type { MooncakeStoreOptions } from "./mooncake/options.js";
 export type { MooncakeNativeStore } from "./mooncake-native/mooncake-native-store.js";
 export type { MooncakeNativeStoreOptions } from "./mooncake-native/options.js";
 export { type AdminStoreConfig, openStore, type StoreConfig } from "./open-store.js";

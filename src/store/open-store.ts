@@ -3,6 +3,7 @@ import type { AdminStore } from "./admin/admin-store.js";
 import type { AdminStoreOptions } from "./admin/options.js";
 import type { EmbeddedStoreOptions } from "./embedded/options.js";
 import type { KvStore } from "./kv-store.js";
+import type { MooncakeStoreOptions } from "./mooncake/options.js";
 import type { MooncakeNativeStoreOptions } from "./mooncake-native/options.js";
 
 /** What opens an admin store, as an object. */
@@ -11,6 +12,7 @@ export type AdminStoreConfig = { readonly backend: "mooncake-admin" } & AdminSto
 /** What opens a store, as an object. */
 export type StoreConfig =
   | ({ readonly backend: "embedded" } & EmbeddedStoreOptions)
+  | ({ readonly backend: "mooncake" } & MooncakeStoreOptions)
   | ({ readonly backend: "mooncake-native" } & MooncakeNativeStoreOptions)
   | AdminStoreConfig;
 
@@ -37,6 +39,18 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
       const { EmbeddedStore } = await import("./embedded/embedded-store.js");
       const open = async (options: EmbeddedStoreOptions): Promise<KvStore> => new EmbeddedStore(options);
       return { options: EMBEDDED_OPTIONS, open };
+    },
+  },
+  mooncake: {
+    usage: "mooncake:./mooncake.json",
+    location: "config",
+    async load() {
+      const { MOONCAKE_OPTIONS } = await import("./mooncake/options.js");
+      const { MooncakeStore } = await import("./mooncake/mooncake-store.js");
+      return {
+        options: [...MOONCAKE_OPTIONS, "environment"],
+        open: (options) => MooncakeStore.open(options),
+      };
     },
   },
   "mooncake-native": {

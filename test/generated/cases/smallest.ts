@@ -87,7 +87,7 @@ export const SMALLEST: Readonly<Record<string, unknown>> = {
     tenant_id: "64656661756c74",
   },
   SidecarSetupReply: { codes: "00000000", hostname: "", version: "" },
-  SidecarRegister: { region: 1, process: 0, descriptor: 5, size: "4096", inode: "18446744073709551615" },
+  SidecarRegister: { region: 1, owner: 0, descriptor: 5, size: "4096", inode: "18446744073709551615" },
   SidecarUnregister: { region: 1 },
   SidecarKeys: { key_count: 1, key_length: 2, key_ends: "", region: 0, offset: "0", size: 0, keys: "6b31" },
   SidecarSpans: { row_ends: "", regions: "01000000", offsets: "", sizes: "" },
