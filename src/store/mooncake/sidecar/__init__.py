@@ -1,0 +1,1 @@
+"""The process that runs Mooncake's Python client for mooncake-kv."""
