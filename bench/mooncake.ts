@@ -5,11 +5,9 @@ import { KeyTable } from "../src/key/key-table.js";
 import { SegmentTable } from "../src/layout/segment-table.js";
 import type { StoreKeys } from "../src/store/keys.js";
 import { MooncakeStore } from "../src/store/mooncake/mooncake-store.js";
-import {
-  findMooncake,
-  MooncakeCluster,
-  type MooncakeInstallation,
-} from "../test/helpers/mooncake-cluster.js";
+import { MooncakeCluster } from "../src/testing/contract/mooncake/cluster.js";
+import type { MooncakeInstallation } from "../src/testing/contract/mooncake/installation.js";
+import { findMooncake } from "../test/helpers/mooncake-wheel.js";
 
 const MIB = 1 << 20;
 const PRESENT = Array.from(

@@ -16,6 +16,9 @@ Files have one JSON object a line: id, source, op, input, expected or error, and
 the release of its source and for every release in same_in. An op that is not known counts as failed.
 
 A file of store scenarios (id, setup, steps) is replayed against the store of --store, a fresh one for each scenario.
+Stores: embedded:, mooncake: (a real master and real processes, from the wheel of MOONCAKE_KV_PYTHON or python3), and
+mooncake-native: or mooncake-native:/path/lib.so (the library of MOONCAKE_STORE_LIBRARY or of the path; its cluster has
+to live in this process, as that of this package's own libmooncake_store.so does).
 Scenarios that this store can't run, because they need another kind of backend, are listed with the reason.
 
 Exit status: 0 when every line of every file passed, 1 when one failed or a file has no line, 2 when a file can't be
@@ -44,7 +47,7 @@ async function run(
   for (const file of files) {
     await progress(context, `${file} ...`);
     const report = (await isContractFile(file))
-      ? await runContract(file, options.store)
+      ? await runContract(file, options.store, context.io.env)
       : await runVectorFile(file, vectorHandlers);
     reports.push(report);
   }

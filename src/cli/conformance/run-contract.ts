@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { describe, MooncakeKvError } from "../../errors.js";
+import { loadNative } from "../../native/load.js";
 import {
   type ContractBackend,
   type ContractReport,
@@ -6,27 +8,72 @@ import {
   runContractFile,
 } from "../../testing/contract/index.js";
 
-/** The backends under which the contract can be replayed, by the scheme of their URI. */
-const BACKENDS: Readonly<Record<string, () => ContractBackend>> = {
-  embedded: () => embeddedBackend,
+/** A backend under which the contract can be replayed. */
+interface Backend {
+  /** How it is written, for the errors. */
+  readonly usage: string;
+  /** Imports what it needs. `location` is what stands behind the colon; undefined: nothing may stand there. */
+  readonly load: (environment: NodeJS.ProcessEnv, location: string) => Promise<ContractBackend>;
+  readonly takesLocation?: true;
+}
+
+/** By the scheme of the URI. */
+const BACKENDS: Readonly<Record<string, Backend>> = {
+  embedded: { usage: "embedded:", load: async () => embeddedBackend },
+  mooncake: { usage: "mooncake:", load: loadMooncake },
+  "mooncake-native": {
+    usage: "mooncake-native:/path/libmooncake_store.so",
+    load: loadMooncakeNative,
+    takesLocation: true,
+  },
 };
 
 /**
  * Replays a file of store scenarios. Every scenario opens a store of its own, as its setup says, so a URI has no more
- * than a scheme here.
+ * than a scheme here, and behind `mooncake-native:` the library.
  *
- * @throws MooncakeKvError `ERR_CONFIG` for a store that can't be opened afresh for each scenario.
+ * @throws MooncakeKvError `ERR_CONFIG` for a store that can't be opened afresh for each scenario, and where Mooncake's
+ * wheel or library is not there; `ERR_NATIVE` where the addon is needed and can't be loaded.
  */
-export async function runContract(file: string, store: string): Promise<ContractReport> {
-  const [, scheme] = /^([a-z-]+):$/.exec(store) ?? [];
-  const backend = scheme !== undefined && Object.hasOwn(BACKENDS, scheme) ? BACKENDS[scheme] : undefined;
-  if (backend === undefined)
+export async function runContract(
+  file: string,
+  store: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<ContractReport> {
+  const [, scheme = "", location = ""] = /^([a-z-]+):([^?]*)$/.exec(store) ?? [];
+  const backend = Object.hasOwn(BACKENDS, scheme) ? BACKENDS[scheme] : undefined;
+  if (backend === undefined || (location !== "" && !backend.takesLocation))
     throw new MooncakeKvError(
       "ERR_CONFIG",
-      `scenarios can't run against ${describe(store)}: each needs a fresh store; use ${Object.keys(BACKENDS)
-        .map((name) => `${name}:`)
+      `scenarios can't run against ${describe(store)}: each needs a fresh store; use ${Object.values(BACKENDS)
+        .map(({ usage }) => usage)
         .join(" or ")}`,
       { store },
     );
-  return runContractFile(file, backend());
+  return runContractFile(file, await backend.load(environment, location));
+}
+
+async function loadMooncake(environment: NodeJS.ProcessEnv): Promise<ContractBackend> {
+  const { locateMooncake } = await import("../../testing/contract/mooncake/installation.js");
+  const { mooncakeBackend } = await import("../../testing/contract/mooncake/world.js");
+  const installation = locateMooncake(environment["MOONCAKE_KV_PYTHON"] || "python3");
+  loadNative();
+  return mooncakeBackend(installation);
+}
+
+async function loadMooncakeNative(
+  environment: NodeJS.ProcessEnv,
+  location: string,
+): Promise<ContractBackend> {
+  const { resolveMooncakeNativeOptions } = await import("../../store/mooncake-native/options.js");
+  const { nativeBackend } = await import("../../testing/contract/mooncake-native-world.js");
+  const { library } = resolveMooncakeNativeOptions(
+    { library: location === "" ? undefined : location, master: "127.0.0.1:1" },
+    environment,
+  );
+  // A bare name is looked up by the loader.
+  if (library.includes("/") && !existsSync(library))
+    throw new MooncakeKvError("ERR_CONFIG", `there is no library ${describe(library)}`, { library });
+  loadNative();
+  return nativeBackend(library);
 }

@@ -1,8 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { findMooncake } from "../../helpers/mooncake-wheel.js";
+import { ownLibrary } from "../../store/mooncake-native/own-library.js";
 import { run, runJson } from "../helpers/run.js";
 
 const KEYS = "test/vectors/keys.jsonl";
@@ -98,6 +100,69 @@ test("progress is shown on a terminal only", async () => {
   assert.match(stderr, "keys.jsonl");
   assert.not.match(stdout, "\u001b");
 });
+
+const SCENARIOS = readFileSync("test/vectors/mooncake_contract.jsonl", "utf8").split("\n");
+const wheel = findMooncake();
+
+test("scenarios need a store that can be opened afresh: anything else is refused with what can", async () => {
+  const scenario = file("refused.jsonl", SCENARIOS[0]!);
+  for (const store of [
+    "other:",
+    "mooncake-admin:http://127.0.0.1:1",
+    "embedded:x",
+    "mooncake:x",
+    "embedded",
+  ]) {
+    const { exitCode, value } = await runJson(["conformance", scenario, "--store", store]);
+    assert.is(exitCode, 2, store);
+    const { code, message } = value["error"] as { code: string; message: string };
+    assert.is(code, "ERR_CONFIG");
+    assert.match(message, "use embedded: or mooncake: or mooncake-native:/path/libmooncake_store.so");
+  }
+});
+
+test("without Mooncake's wheel or library: ERR_CONFIG that says what is needed", async () => {
+  const scenario = file("without.jsonl", SCENARIOS[0]!);
+  for (const [store, env, needed] of [
+    [
+      "mooncake:",
+      { MOONCAKE_KV_PYTHON: "/no/python" },
+      /MOONCAKE_KV_PYTHON.*mooncake-transfer-engine-non-cuda/,
+    ],
+    ["mooncake-native:", {}, /MOONCAKE_STORE_LIBRARY/],
+    ["mooncake-native:/no/lib.so", {}, /there is no library "\/no\/lib\.so"/],
+  ] as const) {
+    const { exitCode, stderr } = await run(["conformance", scenario, "--store", store], { env });
+    assert.is(exitCode, 2, store);
+    assert.match(stderr, /^mooncake-kv: ERR_CONFIG: /);
+    assert.match(stderr, needed);
+  }
+});
+
+test("scenarios on the library of the path, or of the environment", async () => {
+  const scenarios = file("native.jsonl", ...SCENARIOS.slice(0, 3));
+  const library = ownLibrary();
+  const before = process.env["MOONCAKE_KV_MASTER_FLAGS"];
+  for (const [store, env] of [
+    [`mooncake-native:${library}`, {}],
+    ["mooncake-native:", { MOONCAKE_STORE_LIBRARY: library }],
+  ] as const) {
+    const command = ["conformance", scenarios, "--store", store];
+    const { exitCode, value } = await runJson<{ files: Report["files"] }>(command, { env });
+    assert.equal(value.files[0]!.failures, []);
+    assert.equal([exitCode, value.files[0]!.passed], [0, 3]);
+  }
+  assert.is(process.env["MOONCAKE_KV_MASTER_FLAGS"], before);
+});
+
+if (wheel)
+  test("a scenario on the real Mooncake", async () => {
+    const env = { MOONCAKE_KV_PYTHON: wheel.python };
+    const command = ["conformance", file("real.jsonl", SCENARIOS[0]!), "--store", "mooncake:"];
+    const { exitCode, value } = await runJson<Report>(command, { env });
+    assert.equal(value.files[0]!.failures, []);
+    assert.equal([exitCode, value.files[0]!.passed], [0, 1]);
+  });
 
 test.after(() => rmSync(folder, { recursive: true }));
 

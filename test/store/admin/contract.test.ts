@@ -15,8 +15,9 @@ import {
   parseScenario,
   runScenario,
 } from "../../../src/testing/contract/index.js";
-import { findMooncake, type MooncakeCluster } from "../../helpers/mooncake-cluster.js";
-import { mooncakeBackend } from "../mooncake/contract-world.js";
+import type { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
+import { mooncakeBackend } from "../../../src/testing/contract/mooncake/world.js";
+import { findMooncake } from "../../helpers/mooncake-wheel.js";
 
 // The contract suite for what an admin store can do: the real Mooncake writes, and every read goes over the master's HTTP
 // interface and the owner's TCP port. What exists and how large it is is asked both ways, and must agree.

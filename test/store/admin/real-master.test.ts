@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { AdminStore } from "../../../src/store/admin/admin-store.js";
-import { findMooncake, MooncakeCluster } from "../../helpers/mooncake-cluster.js";
+import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
+import { findMooncake } from "../../helpers/mooncake-wheel.js";
 import { fillPattern, segmentsIn } from "../helpers.js";
 
 // Against a real mooncake_master, a real owner of memory and Mooncake's own Python client, where the wheel is.

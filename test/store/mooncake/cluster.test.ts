@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { SegmentTable } from "../../../src/layout/segment-table.js";
-import { MooncakeCluster } from "../../helpers/mooncake-cluster.js";
+import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { holdings, installation, openStoreOn, pattern, until } from "./setup.js";
 
 // A real cluster whose processes die and freeze, and the official Python client next to ours.

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { type ContractScenario, parseScenario, runScenario } from "../../../src/testing/contract/index.js";
-import { mooncakeBackend } from "./contract-world.js";
+import { mooncakeBackend } from "../../../src/testing/contract/mooncake/world.js";
 import { installation } from "./setup.js";
 
 // Every recorded scenario against the real Mooncake, through the sidecar. Most of the time is waiting: several at a time.

@@ -4,7 +4,7 @@ import { BlobBlockHashes } from "../../../src/hash/blob-block-hashes.js";
 import { KeyTable } from "../../../src/key/key-table.js";
 import { type Segment, SegmentTable } from "../../../src/layout/segment-table.js";
 import type { MooncakeStore } from "../../../src/store/mooncake/mooncake-store.js";
-import { MooncakeCluster } from "../../helpers/mooncake-cluster.js";
+import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { installation, openStoreOn, pattern } from "./setup.js";
 
 const MIB = 1 << 20;

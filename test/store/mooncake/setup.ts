@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MooncakeStore } from "../../../src/store/mooncake/mooncake-store.js";
 import type { MooncakeStoreOptions } from "../../../src/store/mooncake/options.js";
-import { findMooncake, type MooncakeCluster, PYTHON } from "../../helpers/mooncake-cluster.js";
+import type { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
+import { findMooncake, PYTHON } from "../../helpers/mooncake-wheel.js";
 
 /** The wheel; undefined where there is none. In CI that is an error. */
 export const installation: ReturnType<typeof findMooncake> = findMooncake();

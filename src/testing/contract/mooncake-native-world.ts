@@ -1,22 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isMooncakeKvError } from "../../../src/errors.js";
-import { loadNative } from "../../../src/native/load.js";
-import type { StoreKeys } from "../../../src/store/keys.js";
-import type { KvStore } from "../../../src/store/kv-store.js";
-import { MooncakeNativeStore } from "../../../src/store/mooncake-native/mooncake-native-store.js";
+import { isMooncakeKvError } from "../../errors.js";
+import { loadNative } from "../../native/load.js";
+import type { StoreKeys } from "../../store/keys.js";
+import type { KvStore } from "../../store/kv-store.js";
+import { MooncakeNativeStore } from "../../store/mooncake-native/mooncake-native-store.js";
+import { OtherBackendOnly } from "./member.js";
+import { type ContractScenario, type ContractSetup, type ContractStep, clientSetup } from "./scenario.js";
+import { setupCode } from "./setup-arguments.js";
 import type {
   ContractBackend,
   ContractBuffer,
   ContractClient,
-  ContractScenario,
-  ContractSetup,
-  ContractStep,
   ContractWorld,
   SetupArguments,
-} from "../../../src/testing/contract/index.js";
-import { clientSetup } from "../../../src/testing/contract/index.js";
-import { OtherBackendOnly } from "../../../src/testing/contract/member.js";
-import { setupCode } from "../../../src/testing/contract/setup-arguments.js";
+} from "./world.js";
 
 /** What the C interface can't express, by op. */
 const LACKING: readonly (readonly [op: RegExp, reason: string])[] = [
@@ -68,27 +65,33 @@ function unsupportedStep(step: ContractStep): string | undefined {
 
 let worlds = 0;
 
+/** Where our library's masters find their flags. */
+const FLAGS_VARIABLE = "MOONCAKE_KV_MASTER_FLAGS";
+
 class NativeWorld implements ContractWorld {
   readonly library: string;
   readonly setup: ContractSetup;
   /** Our library's clusters are told apart by it. */
   readonly master: string;
+  readonly #flagsBefore: string | undefined;
   readonly #clients = new Map<string, NativeClient>();
 
   static async open(library: string, setup: ContractSetup): Promise<NativeWorld> {
     const flags = { ...setup.masterFlags, default_kv_lease_ttl: setup.leaseTtlMs };
-    process.env["MOONCAKE_KV_MASTER_FLAGS"] = Object.entries(flags)
+    const flagsBefore = process.env[FLAGS_VARIABLE];
+    process.env[FLAGS_VARIABLE] = Object.entries(flags)
       .map(([name, value]) => `${name}=${value}`)
       .join(",");
-    const world = new NativeWorld(library, setup, `contract:${1000 + (worlds++ % 60_000)}`);
+    const world = new NativeWorld(library, setup, `contract:${1000 + (worlds++ % 60_000)}`, flagsBefore);
     if (setup.owner) await world.startClient("O");
     return world;
   }
 
-  constructor(library: string, setup: ContractSetup, master: string) {
+  constructor(library: string, setup: ContractSetup, master: string, flagsBefore: string | undefined) {
     this.library = library;
     this.setup = setup;
     this.master = master;
+    this.#flagsBefore = flagsBefore;
   }
 
   async startClient(name: string): Promise<ContractClient> {
@@ -108,6 +111,8 @@ class NativeWorld implements ContractWorld {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.#clients.values()) await client.end();
+    if (this.#flagsBefore === undefined) delete process.env[FLAGS_VARIABLE];
+    else process.env[FLAGS_VARIABLE] = this.#flagsBefore;
   }
 }
 

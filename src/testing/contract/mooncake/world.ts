@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isMooncakeKvError } from "../../../src/errors.js";
-import type { CreatedArena } from "../../../src/native/addon.js";
-import { loadNative } from "../../../src/native/load.js";
-import type { KvStore } from "../../../src/store/kv-store.js";
-import { MooncakeStore } from "../../../src/store/mooncake/mooncake-store.js";
-import { type ContractSetup, clientSetup } from "../../../src/testing/contract/scenario.js";
-import { setupCode } from "../../../src/testing/contract/setup-arguments.js";
+import { isMooncakeKvError } from "../../../errors.js";
+import type { CreatedArena } from "../../../native/addon.js";
+import { loadNative } from "../../../native/load.js";
+import type { KvStore } from "../../../store/kv-store.js";
+import { MooncakeStore } from "../../../store/mooncake/mooncake-store.js";
+import { type ContractSetup, clientSetup } from "../scenario.js";
+import { setupCode } from "../setup-arguments.js";
 import type {
   ContractBackend,
   ContractBuffer,
@@ -14,12 +14,9 @@ import type {
   ContractPutSessions,
   ContractWorld,
   SetupArguments,
-} from "../../../src/testing/contract/world.js";
-import {
-  MooncakeCluster,
-  type MooncakeInstallation,
-  type PythonClient,
-} from "../../helpers/mooncake-cluster.js";
+} from "../world.js";
+import { MooncakeCluster, type PythonClient } from "./cluster.js";
+import type { MooncakeInstallation } from "./installation.js";
 
 const OK = 0;
 const INVALID_PARAMS = -600;

@@ -1,51 +1,15 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { packageRoot } from "../../../native/locations.js";
+import type { MooncakeInstallation } from "./installation.js";
 
-const CHILD: string = fileURLToPath(new URL("mooncake/child.py", import.meta.url));
+/** It is no TypeScript, so the package has it where its sources are. */
+const CHILD: string = join(packageRoot(), "src/testing/contract/mooncake/child.py");
 const HOST = "127.0.0.1";
-
-/** The official wheel on this machine. */
-export interface MooncakeInstallation {
-  readonly python: string;
-  /** The `mooncake_master` of the same wheel. */
-  readonly master: string;
-}
-
-/** The Python that tests use. */
-export const PYTHON: string = process.env["MOONCAKE_KV_PYTHON"] || "python3";
-
-/**
- * The wheel; undefined where there is none. In CI there must be one: it fails there.
- */
-export function findMooncake(): MooncakeInstallation | undefined {
-  try {
-    const folder = execFileSync(
-      PYTHON,
-      ["-c", "import mooncake.store, sys; print(sys.modules['mooncake'].__path__[0])"],
-      {
-        encoding: "utf8",
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    ).trim();
-    const master = [join(folder, "mooncake_master"), join(dirname(PYTHON), "mooncake_master")].find(
-      existsSync,
-    );
-    if (master) return { python: PYTHON, master };
-    throw new Error(`${folder} has no mooncake_master`);
-  } catch (error) {
-    const { stderr, message } = error as { stderr?: string; message: string };
-    const reason = stderr?.trim().split("\n").at(-1) || message;
-    if (process.env["CI"]) throw new Error(`CI needs Mooncake's wheel (${PYTHON}): ${reason}`);
-    console.log(`no Mooncake wheel for ${PYTHON}: ${reason}`);
-    return undefined;
-  }
-}
 
 /** What a cluster is made of. */
 export interface ClusterSetup {
@@ -78,6 +42,7 @@ export class MooncakeCluster implements AsyncDisposable {
     this.adminUrl = `http://${HOST}:${ports[1]}`;
   }
 
+  /** Starts the master and the owner `O`. @throws Error where one of them does not start; nothing is left behind then. */
   static async start(installation: MooncakeInstallation, setup: ClusterSetup = {}): Promise<MooncakeCluster> {
     const cluster = new MooncakeCluster(installation, setup, await freePorts());
     try {
@@ -156,6 +121,7 @@ export class PythonClient implements AsyncDisposable {
     this.#lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   }
 
+  /** Waits until a `child.py client` is set up. @throws Error where that fails. */
   static async start(child: ChildProcess): Promise<PythonClient> {
     const client = new PythonClient(child);
     const code = await client.#answer();
@@ -169,10 +135,12 @@ export class PythonClient implements AsyncDisposable {
     return (await this.#answer()) as T;
   }
 
+  /** Writes into its memory. */
   async write(offset: number, bytes: Uint8Array): Promise<void> {
     await this.call("write", offset, Buffer.from(bytes).toString("hex"));
   }
 
+  /** Reads from its memory. */
   async read(offset: number, size: number): Promise<Uint8Array> {
     return Buffer.from(await this.call<string>("read", offset, size), "hex");
   }

@@ -1,4 +1,4 @@
-"""Processes of a test cluster. Each ends with the test that started it, whatever becomes of the test.
+"""Processes of a cluster. Each ends with the program that started it, whatever becomes of that.
 
     child.py master BINARY FLAGS...     becomes the master
     child.py owner MASTER BYTES HOST    gives memory to the cluster; prints "ready HOST:PORT" or "failed CODE"
@@ -26,7 +26,7 @@ def connect(master, segment_bytes=0, host="127.0.0.1"):
 def run_owner(master, segment_bytes, host):
     store, code = connect(master, segment_bytes, host)
     print(f"ready {store.get_hostname()}" if code == 0 else f"failed {code}", flush=True)
-    # Until the test closes its end, or kills us.
+    # Until the program closes its end, or kills us.
     sys.stdin.read()
     os._exit(0)
 
