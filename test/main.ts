@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runs, seed } from "./helpers/property.js";
 import { closingCounts, runStage, type Stage, type StageResult, uvuCounts } from "./runner/stage.js";
@@ -50,9 +50,16 @@ const checks: Stage[] = [
 const files = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".test.ts"))
   .sort()
-  .map(
-    (file): Stage => ({ ...node(relative(".", join("test", file)), join("test", file)), counts: uvuCounts }),
-  );
+  .map((file): Stage => {
+    const path = join("test", file);
+    return {
+      name: path,
+      command: process.execPath,
+      args: ["--import", "tsx", "--import", "./test/helpers/readable-errors.ts", path],
+      timeoutMs: minutes(8),
+      counts: uvuCounts,
+    };
+  });
 
 /**
  * Files that drive the real Mooncake: several processes each, with leases and timeouts of their own. They run one by one

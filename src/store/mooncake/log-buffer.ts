@@ -3,6 +3,8 @@ export class LogBuffer {
   readonly #limit: number;
   #chunks: Uint8Array[] = [];
   #size = 0;
+  /** Whether the text that is kept may begin in the middle of a line. */
+  #cut = false;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -17,6 +19,7 @@ export class LogBuffer {
       const kept = Buffer.concat(this.#chunks).subarray(this.#size - this.#limit);
       this.#chunks = [Buffer.from(kept)];
       this.#size = kept.length;
+      this.#cut = true;
     }
   }
 
@@ -24,7 +27,7 @@ export class LogBuffer {
   text(): string {
     const all = Buffer.concat(this.#chunks);
     const kept = all.subarray(Math.max(0, all.length - this.#limit));
-    const start = kept.length < all.length ? kept.indexOf(10) + 1 : 0;
+    const start = this.#cut || kept.length < all.length ? kept.indexOf(10) + 1 : 0;
     return kept.toString("utf8", start);
   }
 
