@@ -1,4 +1,9 @@
-import { describe, MooncakeKvError } from "../errors.js";
+import {
+  callOptionsCodec,
+  putOptionsCodec,
+  removeOptionsCodec,
+} from "../../generated/typescript/vllm-0.33/store-options-codecs.js";
+import { describe, isMooncakeKvError, MooncakeKvError } from "../errors.js";
 
 /**
  * How new objects are kept. Mirrors the fields of Mooncake's `ReplicateConfig` that decide it; every field may be left
@@ -31,37 +36,13 @@ export interface RemoveOptions extends CallOptions {
   readonly force?: boolean;
 }
 
-type Check = (value: unknown) => string | undefined;
-
-const whole =
-  (least: number): Check =>
-  (value) =>
-    Number.isSafeInteger(value) && (value as number) >= least
-      ? undefined
-      : `a whole number of at least ${least}`;
-const flag: Check = (value) => (typeof value === "boolean" ? undefined : "true or false");
-const texts: Check = (value) =>
-  Array.isArray(value) && value.every((item) => typeof item === "string") ? undefined : "a list of strings";
-
-const CALL: Readonly<Record<string, Check>> = { deadlineMs: whole(0) };
-const PUT: Readonly<Record<string, Check>> = {
-  ...CALL,
-  replicaNum: whole(0),
-  withSoftPin: flag,
-  softPinTtlMs: whole(1),
-  withHardPin: flag,
-  preferredSegments: texts,
-  groupIds: texts,
-};
-const REMOVE: Readonly<Record<string, Check>> = { ...CALL, force: flag };
-
 /**
  * The options of a call, checked.
  *
  * @throws MooncakeKvError `ERR_STORE` for an option that the call does not have, and for a value that it can't be.
  */
 export function checkedCallOptions(operation: string, options: CallOptions = {}): CallOptions {
-  return checked(operation, options, CALL);
+  return checked(operation, options, callOptionsCodec);
 }
 
 /** The same for puts and upserts. */
@@ -69,39 +50,48 @@ export function checkedPutOptions(
   operation: string,
   options: PutOptions & CallOptions = {},
 ): PutOptions & CallOptions {
-  return checked(operation, options, PUT);
+  return checked(operation, options, putOptionsCodec);
 }
 
 /** The same for removing calls. */
 export function checkedRemoveOptions(operation: string, options: RemoveOptions = {}): RemoveOptions {
-  return checked(operation, options, REMOVE);
+  return checked(operation, options, removeOptionsCodec);
 }
 
-function checked<Options extends object>(
-  operation: string,
-  options: Options,
-  checks: Readonly<Record<string, Check>>,
-): Options {
+/** Checks options against their schema, where they have vLLM's snake_case; an undefined one is one left out. */
+function checked<Options extends object>(operation: string, options: Options, codec: OptionsCodec): Options {
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw optionError(operation, `${describe(options)} are no options; they are an object`, { options });
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined) continue;
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (!check)
-      throw optionError(
-        operation,
-        `there is no option ${describe(name)}; known are ${Object.keys(checks).join(", ")}`,
-        { option: name },
-      );
-    const expected = check(value);
-    if (expected)
-      throw optionError(operation, `${name} is ${describe(value)}; it is ${expected}`, {
-        option: name,
-        value,
-      });
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return options;
+  const known = Object.keys(codec.fromJson({}, { validate: false }) as object);
+  const unknown = given.find(([name]) => !known.includes(name));
+  if (unknown)
+    throw optionError(
+      operation,
+      `there is no option ${describe(unknown[0])}; known are ${known.join(", ")}`,
+      { option: unknown[0] },
+    );
+  try {
+    codec.validate(Object.fromEntries(given.map(([name, value]) => [snakeCase(name), value])));
+  } catch (error) {
+    if (!isMooncakeKvError(error, "ERR_SCHEMA")) throw error;
+    const { path, value, rule } = error.details as { path: string; value: unknown; rule: string };
+    const option = camelCase(path.slice("$.".length));
+    throw optionError(operation, `${option} is ${describe(value)}; ${rule}`, { option, value });
   }
   return options;
 }
+
+/** What is needed of a codec of options. */
+interface OptionsCodec {
+  validate(json: unknown): unknown;
+  fromJson(json: unknown, options: { readonly validate: false }): unknown;
+}
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const camelCase = (name: string): string =>
+  name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 function optionError(operation: string, message: string, details: Record<string, unknown>): MooncakeKvError {
   return new MooncakeKvError("ERR_STORE", `${operation}: ${message}`, { operation, ...details });
