@@ -129,10 +129,10 @@ const cases: Record<string, () => Promise<void>> = {
   "a frozen master: -901 in time": async () => {
     await using cluster = await MooncakeCluster.start(installation!);
     await using store = await openStoreOn(cluster, IMPATIENT);
-    cluster.signal("master", "SIGSTOP");
+    await cluster.signal("master", "SIGSTOP");
     assert.is((await timed(4_000, store.exists(["a"]))).codes[0], -901);
     assert.is((await timed(900, store.exists(["a"], { deadlineMs: 300 }))).codes[0], -901);
-    cluster.signal("master", "SIGCONT");
+    await cluster.signal("master", "SIGCONT");
     assert.is((await store.exists(["a"])).codes[0], 0);
   },
 
@@ -141,14 +141,14 @@ const cases: Record<string, () => Promise<void>> = {
     await using store = await openStoreOn(cluster, IMPATIENT);
     await using arena = await store.createArena(MIB);
     (await store.put(["a"], [pattern(1, 100_000)])).throwIfFailed();
-    cluster.signal("O", "SIGSTOP");
+    await cluster.signal("O", "SIGSTOP");
     const row = SegmentTable.fromRows([[{ address: arena.baseAddress, size: 100_000n }]]);
     const frozen = await timed(5_000, store.getInto(["a"], row));
     assert.ok([-800n, -901n].includes(frozen.codes[0]!), `${frozen.codes}`);
     // A deadline with the caller's memory in use: the sidecar is replaced, and the call ends in time.
     const late = await timed(1_500, store.getInto(["a"], row, { deadlineMs: 300 }));
     assert.is(late.codes[0], -901n);
-    cluster.signal("O", "SIGCONT");
+    await cluster.signal("O", "SIGCONT");
     await cluster.kill("O");
     const dead = await timed(5_000, store.getInto(["a"], row));
     assert.ok(dead.codes[0]! < 0n);
@@ -176,7 +176,7 @@ const cases: Record<string, () => Promise<void>> = {
     const cluster = await MooncakeCluster.start(installation!, { segmentBytes: 0 });
     const address = cluster.masterAddress;
     // It accepts and never answers.
-    cluster.signal("master", "SIGSTOP");
+    await cluster.signal("master", "SIGSTOP");
     const before = holdings();
     const started = performance.now();
     let message = "";

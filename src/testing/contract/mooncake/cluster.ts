@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -86,9 +87,12 @@ export class MooncakeCluster implements AsyncDisposable {
     return PythonClient.start(this.#spawn(["client", this.masterAddress], "pipe"));
   }
 
-  /** Sends a signal to the master, or to an owner by its name. */
-  signal(name: "master" | (string & {}), signal: NodeJS.Signals): void {
-    (name === "master" ? this.#master : this.#owners.get(name))?.kill(signal);
+  /** Sends a signal to the master, or to an owner by its name. After SIGSTOP it waits until the process stands. */
+  async signal(name: "master" | (string & {}), signal: NodeJS.Signals): Promise<void> {
+    const child = name === "master" ? this.#master : this.#owners.get(name);
+    child?.kill(signal);
+    if (signal !== "SIGSTOP" || child?.pid === undefined) return;
+    for (let wait = 0; wait < 500 && !standsStill(child.pid); wait++) await sleep(10);
   }
 
   /** Ends the master, or an owner, and waits for it. */
@@ -203,4 +207,12 @@ async function freePorts(): Promise<[number, number]> {
     await once(server, "close");
   }
   return [rpc!, admin!];
+}
+
+/** Whether every thread of a process is stopped: the signal takes effect a moment after it was sent. */
+function standsStill(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("T");
+  });
 }

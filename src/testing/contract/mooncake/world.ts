@@ -47,8 +47,8 @@ class MooncakeWorld implements ContractWorld {
     continueClient: async (name) => this.#clients.get(name)!.signal("SIGCONT"),
     killMaster: (signal) => this.cluster.kill("master", signal),
     startMaster: () => this.cluster.startMaster(),
-    stopMaster: async () => this.cluster.signal("master", "SIGSTOP"),
-    continueMaster: async () => this.cluster.signal("master", "SIGCONT"),
+    stopMaster: () => this.cluster.signal("master", "SIGSTOP"),
+    continueMaster: () => this.cluster.signal("master", "SIGCONT"),
   };
   readonly #clients = new Map<string, MooncakeClient>();
 
