@@ -9,7 +9,7 @@ export function lookupError(
   return new MooncakeKvError("ERR_LOOKUP", message, details, options);
 }
 
-/** The error for an endpoint, a path or an option that can't work. */
+/** The error for an endpoint, a path, a size or an option that can't work. */
 export function configError(
   message: string,
   details: Record<string, unknown> = {},
