@@ -4,7 +4,7 @@ namespace mooncake_kv::bindings {
 namespace {
 
 /// Changes whenever the exports do: src/native/addon.ts expects the same number.
-constexpr int binding_version = 2;
+constexpr int binding_version = 3;
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("bindingVersion", Napi::Number::New(env, binding_version));
@@ -14,6 +14,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   export_memory(env, exports);
   export_mooncake_native(env, exports);
   export_hash(env, exports);
+  export_child(env, exports);
   return exports;
 }
 

@@ -12,5 +12,6 @@ void export_store(Napi::Env env, Napi::Object exports);
 void export_memory(Napi::Env env, Napi::Object exports);
 void export_mooncake_native(Napi::Env env, Napi::Object exports);
 void export_hash(Napi::Env env, Napi::Object exports);
+void export_child(Napi::Env env, Napi::Object exports);
 
 }  // namespace mooncake_kv::bindings

@@ -54,6 +54,26 @@ Napi::Value close(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
+std::shared_ptr<Arena> open_arena(const Napi::Value& handle) {
+  std::shared_ptr<Arena> arena = Handle<ArenaHandle>::unwrap(handle).arena;
+  if (!arena) throw bad_argument(handle.Env(), "the arena handle", "of an arena that is open");
+  return arena;
+}
+
+ArenaPart arena_part(const Napi::CallbackInfo& info, std::size_t first) {
+  ArenaPart part{open_arena(info[first]), 0, 0};
+  part.address = part.arena->address();
+  part.size = part.arena->size();
+  if (info[first + 1].IsUndefined() && info[first + 2].IsUndefined()) return part;
+  const std::uint64_t address = uint64_argument(info[first + 1], "address");
+  const std::uint64_t size = uint64_argument(info[first + 2], "bytes");
+  if (address < part.address || address - part.address > part.size || size > part.size - (address - part.address))
+    throw bad_argument(info.Env(), "address and bytes", "inside the arena");
+  part.address = address;
+  part.size = size;
+  return part;
+}
+
 void export_arena(Napi::Env env, Napi::Object exports) {
   exports.Set("arenaCreate", Napi::Function::New(env, create, "arenaCreate"));
   exports.Set("arenaClose", Napi::Function::New(env, close, "arenaClose"));

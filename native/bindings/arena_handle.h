@@ -2,6 +2,8 @@
 
 #include <napi.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "memory/arena.h"
@@ -16,5 +18,19 @@ struct ArenaHandle {
   std::shared_ptr<Arena> arena;  // null once closed
   Napi::Reference<Napi::ArrayBuffer> buffer;  // weak
 };
+
+/// The arena of a handle. Throws for one that is closed: whoever still names it would touch memory that is gone.
+std::shared_ptr<Arena> open_arena(const Napi::Value& handle);
+
+/// Memory inside an arena, which owns it.
+struct ArenaPart {
+  std::shared_ptr<Arena> arena;
+  std::uint64_t address;
+  std::uint64_t size;
+};
+
+/// The arguments (arena, address?, bytes?) from `first` on; without the last two all of the arena is meant. Throws for a
+/// part that does not lie inside.
+ArenaPart arena_part(const Napi::CallbackInfo& info, std::size_t first);
 
 }  // namespace mooncake_kv::bindings

@@ -1,5 +1,6 @@
 #include "call_bridge.h"
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -91,6 +92,8 @@ void CallBridge::settle(Napi::Env env, std::uint32_t id) {
     else napi_reject_deferred(env, pending.deferred, native_error(env, error).Value());
   } catch (const Napi::Error& thrown) {
     napi_reject_deferred(env, pending.deferred, thrown.Value());
+  } catch (const std::exception& thrown) {
+    napi_reject_deferred(env, pending.deferred, native_error(env, thrown.what()).Value());
   }
 }
 

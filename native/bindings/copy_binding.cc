@@ -75,7 +75,7 @@ Napi::Value first(const Napi::CallbackInfo& info) {
   });
 }
 
-/// copyRows(copier, arenas, scatter, addresses, sizes, rowOffsets, runs) -> Promise<void>
+/// copyRows(copier, arenas, scatter, addresses, sizes, rowOffsets, runs) -> Promise<void>; throws for a closed arena
 Napi::Value copy(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::shared_ptr<CopyEngine> engine = Handle<CopierHandle>::unwrap(info[0]).engine;
@@ -83,7 +83,7 @@ Napi::Value copy(const Napi::CallbackInfo& info) {
   const auto list = info[1].As<Napi::Array>();
   // They keep the memory until the copy is done.
   std::vector<std::shared_ptr<Arena>> arenas;
-  for (std::uint32_t i = 0; i < list.Length(); i++) arenas.push_back(Handle<ArenaHandle>::unwrap(list.Get(i)).arena);
+  for (std::uint32_t i = 0; i < list.Length(); i++) arenas.push_back(open_arena(list.Get(i)));
   const CopyDirection direction = info[2].ToBoolean() ? CopyDirection::scatter : CopyDirection::gather;
   auto runs = copied_array<std::uint64_t>(info[6], "runs");
   OwnedSegments segments(info[3], info[4], info[5], runs.size());

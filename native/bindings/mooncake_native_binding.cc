@@ -134,11 +134,10 @@ Napi::Value set_up(const Napi::CallbackInfo& info) {
   return start(info, std::move(call), [](Napi::Env env, const Call& call) { return Napi::Number::New(env, call.answers()[0]); });
 }
 
-/// mooncakeRegisterArena(store, arena) -> code
+/// mooncakeRegisterArena(store, arena, address?, bytes?) -> code
 Napi::Value register_arena(const Napi::CallbackInfo& info) {
-  const std::shared_ptr<Arena> arena = Handle<ArenaHandle>::unwrap(info[1]).arena;
-  if (!arena) throw bad_argument(info.Env(), "the arena handle", "of an arena that is open");
-  return Napi::Number::New(info.Env(), store_argument(info).memory->regions.add(arena->address(), arena->size(), arena));
+  const ArenaPart part = arena_part(info, 1);
+  return Napi::Number::New(info.Env(), store_argument(info).memory->regions.add(part.address, part.size, part.arena));
 }
 
 /// mooncakeRegister(store, address, bytes) -> Promise<code>
@@ -158,7 +157,7 @@ Napi::Value register_buffer(const Napi::CallbackInfo& info) {
 /// mooncakeUnregister(store, address) -> Promise<code>
 Napi::Value unregister_buffer(const Napi::CallbackInfo& info) {
   const std::uint64_t address = uint64_argument(info[1], "address");
-  auto code = std::make_shared<std::int32_t>(0);
+  auto code = std::make_shared<std::int32_t>(code::internal_error);
   return run_async(
       info.Env(), "mooncake-kv.mooncakeUnregister",
       [memory = store_argument(info).memory, address, code] { *code = memory->regions.remove(address); },

@@ -1,5 +1,6 @@
 #include "promise_worker.h"
 
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -24,13 +25,24 @@ class PromiseWorker final : public Napi::AsyncWorker {
   }
 
  protected:
-  void Execute() override { work_(); }
+  void Execute() override {
+    // Whatever leaves a thread of libuv ends the process, and an error without a text would pass for success.
+    try {
+      work_();
+    } catch (const std::exception& error) {
+      SetError(*error.what() != '\0' ? error.what() : unknown_reason);
+    } catch (...) {
+      SetError(unknown_reason);
+    }
+  }
 
   void OnOK() override {
     try {
       settle(napi_resolve_deferred, result_(Env()));
     } catch (const Napi::Error& error) {
       settle(napi_reject_deferred, error.Value());
+    } catch (const std::exception& error) {
+      settle(napi_reject_deferred, native_error(Env(), error.what()).Value());
     }
   }
 
@@ -39,6 +51,8 @@ class PromiseWorker final : public Napi::AsyncWorker {
   }
 
  private:
+  static constexpr const char* unknown_reason = "it failed without a reason";
+
   // In an environment that ends, settling fails; nobody is left to hear of it.
   void settle(napi_status (*how)(napi_env, napi_deferred, napi_value), napi_value value) { how(Env(), deferred_, value); }
 

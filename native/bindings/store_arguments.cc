@@ -56,9 +56,13 @@ StoreOptions store_options(const Napi::Value& value) {
   return options;
 }
 
-CallOptions call_options(const Napi::Value& deadline_ms) {
+CallOptions call_options(const Napi::CallbackInfo& info, std::size_t first) {
   CallOptions options;
+  const Napi::Value deadline_ms = info[first];
+  const Napi::Value cancellation = info[first + 1];
   if (!deadline_ms.IsUndefined()) options.deadline = Deadline::after_ms(uint64_argument(deadline_ms, "deadlineMs"));
+  if (!cancellation.IsUndefined())
+    options.deadline = options.deadline.or_when(Handle<CancellationHandle>::unwrap(cancellation).flag);
   return options;
 }
 
@@ -80,7 +84,7 @@ OwnedPutConfig::OwnedPutConfig(const Napi::Value& value) {
     if (!group.IsString()) throw bad_argument(value.Env(), "groups", "an array of strings");
     groups_.push_back(group.As<Napi::String>().Utf8Value());
   }
-  config_.groups.assign(groups_.begin(), groups_.end());
+  config_.groups.emplace(groups_.begin(), groups_.end());
 }
 
 }  // namespace mooncake_kv::bindings

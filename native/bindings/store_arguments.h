@@ -3,11 +3,13 @@
 #include <napi.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "deadline.h"
 #include "store/embedded_store.h"
 
 namespace mooncake_kv::bindings {
@@ -18,14 +20,20 @@ struct StoreHandle {
   std::shared_ptr<EmbeddedStore> store;
 };
 
+/// What cancels calls, as JavaScript holds it. Calls have their own hold on the flag.
+struct CancellationHandle {
+  static constexpr const char* handle_name = "cancellation";
+  CancelFlag flag;
+};
+
 /// The store in the first argument of a call.
 const std::shared_ptr<EmbeddedStore>& store_argument(const Napi::CallbackInfo& info);
 
 /// An object with any of the options of a store; `capacity` must be there.
 StoreOptions store_options(const Napi::Value& value);
 
-/// A deadline in milliseconds from now, or undefined for none.
-CallOptions call_options(const Napi::Value& deadline_ms);
+/// The arguments (deadlineMs?, cancellation?) from `first` on: milliseconds from now, and a handle.
+CallOptions call_options(const Napi::CallbackInfo& info, std::size_t first);
 
 /// { replicaNum?, hardPin?, softPin?, softPinTtlMs?, groups?: string[] }, owned; undefined gives the defaults.
 class OwnedPutConfig {
@@ -51,6 +59,7 @@ inline Napi::Value typed_array(Napi::Env env, const std::vector<std::int64_t>& c
 }
 
 // Parts of export_store.
+void export_cancellation(Napi::Env env, Napi::Object exports);
 void export_store_values(Napi::Env env, Napi::Object exports);
 void export_store_sessions(Napi::Env env, Napi::Object exports);
 

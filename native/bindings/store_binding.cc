@@ -68,12 +68,11 @@ Napi::Value open(const Napi::CallbackInfo& info) {
   return Handle<StoreHandle>::wrap(info.Env(), std::move(native));
 }
 
-/// storeRegisterArena(store, arena) -> Promise<code>
+/// storeRegisterArena(store, arena, address?, bytes?) -> Promise<code>
 Napi::Value register_arena(const Napi::CallbackInfo& info) {
-  const std::shared_ptr<Arena> arena = Handle<ArenaHandle>::unwrap(info[1]).arena;
-  if (!arena) throw bad_argument(info.Env(), "the arena handle", "of an arena that is open");
-  return run_number(info, "mooncake-kv.registerArena",
-                    [arena](EmbeddedStore& store) { return store.register_buffer(arena->address(), arena->size(), arena); });
+  return run_number(info, "mooncake-kv.registerArena", [part = arena_part(info, 1)](EmbeddedStore& store) {
+    return store.register_buffer(part.address, part.size, part.arena);
+  });
 }
 
 /// storeRegister(store, address, bytes) -> Promise<code>
@@ -90,12 +89,12 @@ Napi::Value unregister_buffer(const Napi::CallbackInfo& info) {
   return run_number(info, "mooncake-kv.unregister", [address](EmbeddedStore& store) { return store.unregister_buffer(address); });
 }
 
-/// storePutFrom(store, keyBytes, keyOffsets, addresses, sizes, rowOffsets, config, deadlineMs?) -> Promise<codes>
+/// storePutFrom(store, keyBytes, keyOffsets, addresses, sizes, rowOffsets, config, deadlineMs?, cancellation?) -> Promise<codes>
 Napi::Value put_from(const Napi::CallbackInfo& info) {
   const auto config = std::make_shared<OwnedPutConfig>(info[6]);
   return run_segments<std::int32_t>(
       info, "mooncake-kv.putFrom",
-      [config, call = call_options(info[7])](EmbeddedStore& store, const KeyBatch& keys, const SegmentBatch& segments, std::int32_t* codes) {
+      [config, call = call_options(info, 7)](EmbeddedStore& store, const KeyBatch& keys, const SegmentBatch& segments, std::int32_t* codes) {
         store.put_from(keys, segments, config->view(), call, codes);
       });
 }
@@ -105,24 +104,24 @@ Napi::Value upsert_from(const Napi::CallbackInfo& info) {
   const auto config = std::make_shared<OwnedPutConfig>(info[6]);
   return run_segments<std::int32_t>(
       info, "mooncake-kv.upsertFrom",
-      [config, call = call_options(info[7])](EmbeddedStore& store, const KeyBatch& keys, const SegmentBatch& segments, std::int32_t* codes) {
+      [config, call = call_options(info, 7)](EmbeddedStore& store, const KeyBatch& keys, const SegmentBatch& segments, std::int32_t* codes) {
         store.upsert_from(keys, segments, config->view(), call, codes);
       });
 }
 
-/// storeGetInto(store, keyBytes, keyOffsets, addresses, sizes, rowOffsets, deadlineMs?) -> Promise<codes>
+/// storeGetInto(store, keyBytes, keyOffsets, addresses, sizes, rowOffsets, deadlineMs?, cancellation?) -> Promise<codes>
 Napi::Value get_into(const Napi::CallbackInfo& info) {
   return run_segments<std::int64_t>(
       info, "mooncake-kv.getInto",
-      [call = call_options(info[6])](EmbeddedStore& store, const KeyBatch& keys, const SegmentBatch& segments, std::int64_t* codes) {
+      [call = call_options(info, 6)](EmbeddedStore& store, const KeyBatch& keys, const SegmentBatch& segments, std::int64_t* codes) {
         store.get_into(keys, segments, call, codes);
       });
 }
 
-/// storeExists(store, keyBytes, keyOffsets, deadlineMs?) -> Promise<codes>
+/// storeExists(store, keyBytes, keyOffsets, deadlineMs?, cancellation?) -> Promise<codes>
 Napi::Value exists(const Napi::CallbackInfo& info) {
   return run_keys<std::int32_t>(info, "mooncake-kv.exists",
-                                [call = call_options(info[3])](EmbeddedStore& store, const KeyBatch& keys, std::int32_t* codes) {
+                                [call = call_options(info, 3)](EmbeddedStore& store, const KeyBatch& keys, std::int32_t* codes) {
                                   store.exists(keys, call, codes);
                                 });
 }
@@ -130,22 +129,22 @@ Napi::Value exists(const Napi::CallbackInfo& info) {
 /// storeSize: as storeExists
 Napi::Value size(const Napi::CallbackInfo& info) {
   return run_keys<std::int64_t>(info, "mooncake-kv.size",
-                                [call = call_options(info[3])](EmbeddedStore& store, const KeyBatch& keys, std::int64_t* codes) {
+                                [call = call_options(info, 3)](EmbeddedStore& store, const KeyBatch& keys, std::int64_t* codes) {
                                   store.size(keys, call, codes);
                                 });
 }
 
-/// storeRemove(store, keyBytes, keyOffsets, force, deadlineMs?) -> Promise<codes>
+/// storeRemove(store, keyBytes, keyOffsets, force, deadlineMs?, cancellation?) -> Promise<codes>
 Napi::Value remove(const Napi::CallbackInfo& info) {
   const bool force = info[3].ToBoolean();
   return run_keys<std::int32_t>(
       info, "mooncake-kv.remove",
-      [force, call = call_options(info[4])](EmbeddedStore& store, const KeyBatch& keys, std::int32_t* codes) {
+      [force, call = call_options(info, 4)](EmbeddedStore& store, const KeyBatch& keys, std::int32_t* codes) {
         store.remove(keys, force, call, codes);
       });
 }
 
-/// storeReplicas(store, keyBytes, keyOffsets, deadlineMs?) -> Promise<{ codes, sizes, addresses }>
+/// storeReplicas(store, keyBytes, keyOffsets, deadlineMs?, cancellation?) -> Promise<{ codes, sizes, addresses }>
 Napi::Value replicas(const Napi::CallbackInfo& info) {
   struct Call {
     std::shared_ptr<EmbeddedStore> store;
@@ -159,7 +158,7 @@ Napi::Value replicas(const Napi::CallbackInfo& info) {
       Call{store_argument(info), std::move(keys), std::vector<std::int32_t>(count), std::vector<ReplicaPlace>(count)});
   return run_async(
       info.Env(), "mooncake-kv.replicas",
-      [call, options = call_options(info[3])] {
+      [call, options = call_options(info, 3)] {
         call->store->replicas(call->keys.view(), options, call->codes.data(), call->places.data());
       },
       [call](Napi::Env env) -> Napi::Value {
@@ -177,20 +176,20 @@ Napi::Value replicas(const Napi::CallbackInfo& info) {
       });
 }
 
-/// storeRemoveByRegex(store, pattern: Uint8Array, force, deadlineMs?) -> Promise<count or code>
+/// storeRemoveByRegex(store, pattern: Uint8Array, force, deadlineMs?, cancellation?) -> Promise<count or code>
 Napi::Value remove_by_regex(const Napi::CallbackInfo& info) {
   const auto pattern = copied_array<std::uint8_t>(info[1], "pattern");
   const bool force = info[2].ToBoolean();
-  const Deadline deadline = call_options(info[3]).deadline;
+  const Deadline deadline = call_options(info, 3).deadline;
   return run_number(info, "mooncake-kv.removeByRegex", [pattern, force, deadline](EmbeddedStore& store) {
     return store.remove_by_regex({reinterpret_cast<const char*>(pattern.data()), pattern.size()}, force, deadline);
   });
 }
 
-/// storeRemoveAll(store, force, deadlineMs?) -> Promise<count or code>
+/// storeRemoveAll(store, force, deadlineMs?, cancellation?) -> Promise<count or code>
 Napi::Value remove_all(const Napi::CallbackInfo& info) {
   const bool force = info[1].ToBoolean();
-  const Deadline deadline = call_options(info[2]).deadline;
+  const Deadline deadline = call_options(info, 2).deadline;
   return run_number(info, "mooncake-kv.removeAll", [force, deadline](EmbeddedStore& store) { return store.remove_all(force, deadline); });
 }
 
@@ -249,6 +248,7 @@ void export_store(Napi::Env env, Napi::Object exports) {
   add("storeStats", stats);
   add("storeAdvance", advance);
   add("storeClose", close);
+  export_cancellation(env, exports);
   export_store_values(env, exports);
   export_store_sessions(env, exports);
 }

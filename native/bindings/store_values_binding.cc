@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "codes.h"
 #include "handle.h"
 #include "promise_worker.h"
 #include "store_arguments.h"
@@ -50,13 +51,13 @@ struct PutCall {
   std::vector<std::int32_t> codes;
 };
 
-/// (store, keyBytes, keyOffsets, values, config, deadlineMs?) -> Promise<codes>
+/// (store, keyBytes, keyOffsets, values, config, deadlineMs?, cancellation?) -> Promise<codes>
 Napi::Value write(const Napi::CallbackInfo& info, const char* name, bool upsert) {
   OwnedKeys keys(info[1], info[2]);
   const std::size_t count = keys.count();
   auto call = with_native_errors(info.Env(), [&] {
     return std::make_shared<PutCall>(PutCall{store_argument(info), std::move(keys), OwnedValues(info[3], count), OwnedPutConfig(info[4]),
-                                             call_options(info[5]), std::vector<std::int32_t>(count)});
+                                             call_options(info, 5), std::vector<std::int32_t>(count)});
   });
   call->options.access = Access::trusted;
   return run_async(
@@ -87,7 +88,7 @@ Napi::Value value_array(Napi::Env env, OwnedValue value) {
   return array;
 }
 
-/// storeGet(store, keyBytes, keyOffsets, deadlineMs?) -> Promise<{ codes, values }>; no value where the code is negative.
+/// storeGet(store, keyBytes, keyOffsets, deadlineMs?, cancellation?) -> Promise<{ codes, values }>; no value where the code is negative.
 Napi::Value get(const Napi::CallbackInfo& info) {
   struct Call {
     std::shared_ptr<EmbeddedStore> store;
@@ -99,7 +100,7 @@ Napi::Value get(const Napi::CallbackInfo& info) {
   OwnedKeys keys(info[1], info[2]);
   const std::size_t count = keys.count();
   auto call = std::make_shared<Call>(
-      Call{store_argument(info), std::move(keys), call_options(info[3]), std::vector<std::int64_t>(count), {}});
+      Call{store_argument(info), std::move(keys), call_options(info, 3), std::vector<std::int64_t>(count), {}});
   return run_async(
       info.Env(), "mooncake-kv.get",
       [call] { call->store->get(call->keys.view(), call->options, call->codes.data(), call->values); },
@@ -110,7 +111,7 @@ Napi::Value get(const Napi::CallbackInfo& info) {
         for (std::uint32_t i = 0; i < call->values.size(); i++) {
           const Napi::HandleScope scope(env);
           if (!call->values[i].bytes) continue;
-          if (call->values[i].size > largest) call->codes[i] = -600;
+          if (call->values[i].size > largest) call->codes[i] = code::invalid_params;
           else values.Set(i, value_array(env, std::move(call->values[i])));
         }
         Napi::Object read = Napi::Object::New(env);

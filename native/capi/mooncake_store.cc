@@ -76,7 +76,7 @@ Code on_store(mooncake_store_t handle, Body body) {
     if (!store) return code::invalid_params;
     const Imitation& imitation = Imitation::get();
     imitation.on_call();
-    if (imitation.unreachable) return -900;
+    if (imitation.unreachable) return code::rpc_fail;
     return static_cast<Code>(body(*store));
   } catch (const std::exception&) {
     return code::internal_error;

@@ -38,7 +38,7 @@ void finds_runs() {
       .row({{1010, 10}, {1020, 5}, {1025, 1}})    // adjoining ones
       .row({{5000, 10}, {5020, 5}})               // a gap
       .row({{1090, 10}, {1100, 10}})              // adjoining ones in two ranges
-      .row({{5100, 10}, {0, 0}, {5110, 10}})      // an empty one in between
+      .row({{5100, 10}, {5500, 0}, {5110, 10}})   // an empty one in between
       .row({});                                   // nothing
   const RowPlan plan = plan_rows(ranges, rows.view(), rows.count());
   CHECK(plan.codes == std::vector<std::int32_t>(6, 0));
@@ -51,7 +51,7 @@ void finds_runs() {
 void refuses_what_lies_outside() {
   const std::uint64_t top = UINT64_MAX;
   Rows rows;
-  rows.row({{0, 1}}).row({{999, 1}}).row({{1050, 51}}).row({{1140, 11}}).row({{6000, 1}}).row({{top, 1}}).row({{1000, top}}).row({{5000, 1000}, {5999, 2}});
+  rows.row({{0, 1}}).row({{999, 1}}).row({{1050, 51}}).row({{1140, 11}}).row({{6000, 1}}).row({{top, 1}}).row({{1000, top}}).row({{5000, 1000}, {5999, 2}}).row({{0, 0}, {1000, 1}}).row({{6001, 0}});
   const RowPlan plan = plan_rows(ranges, rows.view(), rows.count());
   CHECK(plan.codes == std::vector<std::int32_t>(rows.count(), -600));
   CHECK(plan.bytes == std::vector<std::uint64_t>(rows.count(), 0));

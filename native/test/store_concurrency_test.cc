@@ -200,6 +200,54 @@ void evicts_under_load() {
   CHECK_EQUAL(store.stats().occupied, 0u);
 }
 
+/// Members come, are read, overwritten, evicted and removed from all sides; what is read is whole, and nothing stays behind.
+void groups_under_load() {
+  constexpr unsigned threads = 4;
+  constexpr std::uint64_t bytes = 16 << 10;
+  StoreOptions options{mib, 2};
+  options.lease_ttl_ms = 3;
+  options.eviction_ratio = 0.2;
+  EmbeddedStore store(options);
+  const auto arena = make_host_arena(threads * 2 * bytes);
+  CHECK_EQUAL(store.register_buffer(arena->address(), arena->size(), arena), code::ok);
+  std::atomic<int> wrong = 0, reads = 0;
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < threads; t++)
+    workers.emplace_back([&, t] {
+      std::uint8_t* own = arena->host_bytes() + t * 2 * bytes;
+      const Row source{{reinterpret_cast<std::uintptr_t>(own), bytes}};
+      const Row half{{reinterpret_cast<std::uintptr_t>(own), bytes / 2}};
+      const Row target{{reinterpret_cast<std::uintptr_t>(own) + bytes, bytes}};
+      for (unsigned i = 0; i < 1000; i++) {
+        const std::string group = "g" + std::to_string((i * 5 + t) % 6);
+        const std::string key = group + "-" + std::to_string(i % 25);
+        std::memset(own, static_cast<int>(i % 25 + 1), bytes);
+        std::int64_t code = 0;
+        if (i % 4 == 0) code = put(store, {key}, {source}, in_groups({group}))[0];
+        else if (i % 4 == 1) code = upsert(store, {key}, {i % 8 == 1 ? half : source}, in_groups({group}))[0];
+        else if (i % 9 == 2) code = remove(store, {key}, i % 2 == 0)[0];
+        else if (i % 300 == 3) code = store.remove_by_regex("^" + group, false) < 0;
+        if (code != 0 && code != -200 && code != -601 && code != -714 && code != -706 && code != -704 && code != -703) wrong++;
+        exists(store, {group + "-1"});
+        CallOptions any;
+        any.larger_fits = true;
+        const std::int64_t size = get(store, {key}, {target}, any)[0];
+        if (size > 0) {
+          reads++;
+          for (std::int64_t b = 0; b < size; b++) wrong += own[bytes + static_cast<std::uint64_t>(b)] != i % 25 + 1;
+        } else {
+          wrong += size != -704 && size != -703 && size != -707;
+        }
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  CHECK_EQUAL(wrong.load(), 0);
+  CHECK(reads.load() > 0);
+  CHECK(store.stats().evicted > 0);
+  store.remove_all(true);
+  CHECK_EQUAL(store.stats().keys, 0u);
+}
+
 }  // namespace
 
 int main() {
@@ -209,5 +257,6 @@ int main() {
   memory_may_go_right_after_unregister();
   upserts_and_reads_of_one_key();
   evicts_under_load();
+  groups_under_load();
   return test::finish();
 }

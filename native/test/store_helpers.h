@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,13 @@ struct Batch {
 };
 
 using Codes = std::vector<std::int64_t>;
+
+/// A configuration with a group for each key; the names must outlive it.
+inline PutConfig in_groups(const std::vector<std::string_view>& groups) {
+  PutConfig config;
+  config.groups = groups;
+  return config;
+}
 
 inline Codes put(EmbeddedStore& store, const std::vector<std::string>& keys, const std::vector<Row>& rows,
                  const PutConfig& config = {}, const CallOptions& call = {}) {

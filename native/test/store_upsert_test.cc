@@ -113,22 +113,24 @@ void configurations() {
   config.soft_pin_ttl_ms = 1'000'000'000'000;
   CHECK_EQUAL(world.put_one("d", 10, config), -600);
   config = {};
-  config.groups = {"g1"};
+  config = in_groups({"g1"});
   CHECK((put(world.store, {"i", "j"}, {world.row(0, 10), world.row(0, 10)}, config) == Codes{-600, -600}));
-  config.groups = {"g1", ""};
+  CHECK_EQUAL(world.put_one("e", 10, in_groups({})), -600);  // an empty list has the wrong length too
+  CHECK_EQUAL(world.upsert_one("e", 0, 10, in_groups({})), -600);
+  config = in_groups({"g1", ""});
   CHECK((put(world.store, {"i", "j"}, {world.row(0, 10), world.row(0, 10)}, config) == Codes{0, 0}));
-  config.groups = {"other"};
+  config = in_groups({"other"});
   CHECK_EQUAL(world.upsert_one("i", 0, 10, config), -600);
   CHECK_EQUAL(world.upsert_one("j", 0, 10, config), -600);
-  config.groups = {"g1"};
+  config = in_groups({"g1"});
   CHECK_EQUAL(world.upsert_one("i", 0, 20, config), 0);
   CHECK_EQUAL(world.upsert_one("i", 0, 30), 0);  // says nothing about groups
   CHECK_EQUAL(world.upsert_one("i", 0, 30, config), 0);
-  config.groups = {"new"};
+  config = in_groups({"new"});
   CHECK_EQUAL(world.upsert_one("n", 0, 30, config), 0);
   CHECK_EQUAL(world.store.remove_all(true), 5);
   CHECK_EQUAL(world.put_one("i", 10), 0);
-  config.groups = {"g1"};
+  config = in_groups({"g1"});
   CHECK_EQUAL(world.upsert_one("i", 0, 10, config), -600);  // the group went with the object
 }
 

@@ -4,6 +4,8 @@ import type { MooncakeAddon } from "./mooncake-addon.js";
 declare const arenaHandle: unique symbol;
 declare const storeHandle: unique symbol;
 declare const memoryHandle: unique symbol;
+declare const childHandle: unique symbol;
+declare const cancellationHandle: unique symbol;
 
 /** An arena inside the addon. Opaque; only the copy of the addon that gave it out takes it. */
 export interface NativeArena {
@@ -18,6 +20,16 @@ export interface NativeStore {
 /** Memory that somebody else owns and keeps alive. Opaque; only the copy of the addon that gave it out takes it. */
 export interface NativeMemory {
   readonly [memoryHandle]: never;
+}
+
+/** What cancels calls inside the addon. Opaque; only the copy of the addon that gave it out takes it. */
+export interface NativeCancellation {
+  readonly [cancellationHandle]: never;
+}
+
+/** A child process that ends with this environment. Opaque; only the copy of the addon that gave it out takes it. */
+export interface NativeChildGuard {
+  readonly [childHandle]: never;
 }
 
 /** What `arenaCreate` gives. */
@@ -75,6 +87,7 @@ export interface NativePutConfig {
   readonly hardPin?: boolean;
   readonly softPin?: boolean;
   readonly softPinTtlMs?: number;
+  /** One a key, "" for none; a list of any other length, also an empty one, gives -600. */
   readonly groups?: readonly string[];
 }
 
@@ -99,6 +112,9 @@ export interface NativeReplicas {
  *
  * Keys come as `keyBytes` and `keyOffsets` (one offset a key plus the end), segments as `addresses`, `sizes` and
  * `rowOffsets` (one row a key). Result codes are Mooncake's own numbers.
+ *
+ * A call with `deadlineMs` or `cancellation` ends when that time has passed or the handle is cancelled: what has no answer
+ * by then is -901. Only an upsert that overwrites bytes where they are goes on, as those would be lost.
  */
 export interface Addon extends CopyAddon, MooncakeAddon {
   /** Changes whenever this interface does. */
@@ -109,10 +125,23 @@ export interface Addon extends CopyAddon, MooncakeAddon {
   /** Detaches the buffer. The memory stays while a store or a running call needs it. A second call does nothing. */
   arenaClose(arena: NativeArena): void;
 
+  /** Something to cancel calls with, any number of them. */
+  cancellationCreate(): NativeCancellation;
+  /** Ends the calls that have the handle, and those that get it later, as if their deadline had come. */
+  cancellationCancel(cancellation: NativeCancellation): void;
+
   /** Opens a store. */
   storeOpen(options: NativeStoreOptions): NativeStore;
-  /** 0, or -600 when the memory overlaps a registered region. The store keeps the arena's memory alive. */
-  storeRegisterArena(store: NativeStore, arena: NativeArena): Promise<number>;
+  /**
+   * 0, or -600 when the memory overlaps a registered region. The store keeps the arena's memory alive. With `address` and
+   * `bytes` only that part of the arena is meant, which must lie inside.
+   */
+  storeRegisterArena(
+    store: NativeStore,
+    arena: NativeArena,
+    address?: bigint,
+    bytes?: bigint | number,
+  ): Promise<number>;
   /** 0, or -600 for an empty, NULL, overlapping, wrapping or unmapped range. The caller keeps the memory alive. */
   storeRegister(store: NativeStore, address: bigint, bytes: bigint | number): Promise<number>;
   /** 0, or -600 for anything but the start of a region. Resolves when no running call uses the region any more. */
@@ -127,6 +156,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     rowOffsets: Uint32Array,
     config: NativePutConfig | undefined,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<Int32Array>;
   /** One code a key: 0, -600, -200, -601, -714, -901 or -1. */
   storeUpsertFrom(
@@ -138,6 +168,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     rowOffsets: Uint32Array,
     config: NativePutConfig | undefined,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<Int32Array>;
   /** `storePutFrom` for values of JavaScript, which are copied before it returns. */
   storePut(
@@ -147,6 +178,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     values: readonly Uint8Array[],
     config: NativePutConfig | undefined,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<Int32Array>;
   /** `storeUpsertFrom` for values of JavaScript, which are copied before it returns. */
   storeUpsert(
@@ -156,6 +188,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     values: readonly Uint8Array[],
     config: NativePutConfig | undefined,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<Int32Array>;
   /** One result a key: the bytes read, or -600, -703, -704, -707, -800, -901, -1. */
   storeGetInto(
@@ -166,6 +199,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     sizes: BigUint64Array,
     rowOffsets: Uint32Array,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<BigInt64Array>;
   /** The values in memory of their own; codes as `storeGetInto`, and -600 for one too large for a typed array. */
   storeGet(
@@ -173,6 +207,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     keyBytes: Uint8Array,
     keyOffsets: Uint32Array,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<NativeValues>;
   /** 1, 0 or -901 a key. */
   storeExists(
@@ -180,6 +215,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     keyBytes: Uint8Array,
     keyOffsets: Uint32Array,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<Int32Array>;
   /** The size in bytes, -703, -704 or -901 a key. */
   storeSize(
@@ -187,6 +223,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     keyBytes: Uint8Array,
     keyOffsets: Uint32Array,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<BigInt64Array>;
   /** 1, -703, -704 or -901 a key. */
   storeReplicas(
@@ -194,6 +231,7 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     keyBytes: Uint8Array,
     keyOffsets: Uint32Array,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<NativeReplicas>;
   /** 0, -703, -704, -706 or -901 a key. */
   storeRemove(
@@ -202,16 +240,26 @@ export interface Addon extends CopyAddon, MooncakeAddon {
     keyOffsets: Uint32Array,
     force: boolean,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<Int32Array>;
-  /** How many objects went, -600 for a pattern (in UTF-8) that is none, or -901 with nothing removed. */
+  /**
+   * How many objects went; -600 with nothing removed for a pattern (in UTF-8) that is none, is too large or too ambiguous;
+   * -901 with nothing removed.
+   */
   storeRemoveByRegex(
     store: NativeStore,
     pattern: Uint8Array,
     force: boolean,
     deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
   ): Promise<number>;
-  /** How many objects went, or -901. */
-  storeRemoveAll(store: NativeStore, force: boolean, deadlineMs: number | undefined): Promise<number>;
+  /** How many objects went, or -901: some may be gone then. */
+  storeRemoveAll(
+    store: NativeStore,
+    force: boolean,
+    deadlineMs: number | undefined,
+    cancellation?: NativeCancellation,
+  ): Promise<number>;
   storeStats(store: NativeStore): NativeStoreStats;
   /** Moves a manual clock on, with the rounds of eviction that fall due. Others ignore it. */
   storeAdvance(store: NativeStore, milliseconds: number): void;
@@ -253,6 +301,14 @@ export interface Addon extends CopyAddon, MooncakeAddon {
   /** Copies `bytes` to `offset`; throws when they do not lie inside. */
   memoryWrite(memory: NativeMemory, offset: number, bytes: Uint8Array): void;
 
+  /**
+   * Guards a child process of this one: it is ended and reaped when the environment (a worker thread, or the process) ends
+   * before `childRelease`, or when nobody holds the handle any more.
+   */
+  childGuard(pid: number): NativeChildGuard;
+  /** The child has ended. */
+  childRelease(guard: NativeChildGuard): void;
+
   /** Which SHA-256 this processor runs. */
   readonly sha256Path: "sha-ni" | "armv8" | "portable";
   /**
@@ -282,4 +338,4 @@ export interface Addon extends CopyAddon, MooncakeAddon {
 }
 
 /** The `bindingVersion` that this package speaks. */
-export const BINDING_VERSION: number = 2;
+export const BINDING_VERSION: number = 3;

@@ -25,10 +25,7 @@ export interface NativeRowPlan {
 export interface CopyAddon {
   /** `threads` share one large copy (0 chooses). The threads start with the first large copy. */
   copierOpen(threads: number): NativeCopier;
-  /**
-   * Checks and measures rows; nothing is read or written. Ranges are sorted by address and don't overlap. Empty
-   * segments may point anywhere.
-   */
+  /** Checks and measures rows; nothing is read or written. Ranges are sorted by address and don't overlap. */
   planRows(
     rangeAddresses: BigUint64Array,
     rangeSizes: BigUint64Array,
@@ -40,7 +37,8 @@ export interface CopyAddon {
   firstOfEqual(keyBytes: Uint8Array, keyOffsets: Uint32Array): Uint32Array;
   /**
    * Copies row i's segments into the run of bytes at `runs[i]` (`scatter`: out of it); 0 leaves a row out. The caller
-   * has checked every address. `arenas` are kept until the copy is done.
+   * has checked every address. `arenas` are kept until the copy is done, also when they are closed meanwhile; one that
+   * is closed already throws, as its memory may be gone.
    */
   copyRows(
     copier: NativeCopier,

@@ -54,8 +54,16 @@ export interface MooncakeAddon {
     library: string,
     config: NativeMooncakeConfig,
   ): Promise<number>;
-  /** 0, or -600 when the memory overlaps a registered region. The client keeps the arena's memory alive. */
-  mooncakeRegisterArena(store: NativeMooncake, arena: NativeArena): number;
+  /**
+   * 0, or -600 when the memory overlaps a registered region. The client keeps the arena's memory alive. With `address` and
+   * `bytes` only that part of the arena is meant, which must lie inside.
+   */
+  mooncakeRegisterArena(
+    store: NativeMooncake,
+    arena: NativeArena,
+    address?: bigint,
+    bytes?: bigint | number,
+  ): number;
   /** 0, or -600 for an empty, NULL, overlapping, wrapping or unmapped range. The caller keeps the memory alive. */
   mooncakeRegister(store: NativeMooncake, address: bigint, bytes: bigint | number): Promise<number>;
   /** 0, or -600 for anything but the start of a region. Resolves when nobody copies from or to the region any more. */

@@ -74,6 +74,11 @@ test("rows are copied together and apart, off the event loop; the arenas stay un
   addon.arenaClose(from.handle);
   addon.arenaClose(to.handle);
   await late;
+  assert.throws(
+    () => addon.copyRows(copier, [from.handle], false, u64(), u64(), u32(0), u64()),
+    isNative,
+    "a closed arena",
+  );
 });
 
 test("memory is there or not", async () => {

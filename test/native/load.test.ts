@@ -66,7 +66,7 @@ test("a module that is not this package's addon", async () => {
   const path = join(folder, "other.cjs");
   writeFileSync(path, "module.exports = { bindingVersion: 0 };");
   const { load } = await report(path);
-  assert.match(failure(load).message, "its binding version is 0; this package needs 2");
+  assert.match(failure(load).message, "its binding version is 0; this package needs 3");
 });
 
 test("without the variable three places are tried, in order", () => {

@@ -44,7 +44,7 @@ for (const name of names)
     await settles(() => addon[name]!());
     for (const first of [store, ...odd])
       for (const value of odd)
-        await settles(() => addon[name]!(first, value, value, value, value, value, value, value));
+        await settles(() => addon[name]!(first, value, value, value, value, value, value, value, value));
     if (name === "storeClose") return;
     const keys = [Uint8Array.of(97, 98), Uint32Array.of(0, 1, 2)];
     for (const value of odd)

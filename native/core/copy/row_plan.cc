@@ -60,12 +60,12 @@ RowPlan plan_rows(const std::vector<MemoryRange>& ranges, const SegmentBatch& se
     for (std::uint32_t s = begin; s < end; s++) {
       const std::uint64_t address = segments.addresses[s];
       const std::uint64_t size = segments.sizes[s];
-      if (size == 0) continue;  // an empty segment touches nothing, wherever it points
       const std::int32_t range = finder.find(address, size);
       if (range == nowhere || size > std::numeric_limits<std::int64_t>::max() - total) {
         plan.codes[row] = code::invalid_params;
         break;
       }
+      if (size == 0) continue;
       plan.segment_ranges[s] = range;
       if (home == nowhere) {
         home = range;

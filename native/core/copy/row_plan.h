@@ -17,7 +17,7 @@ struct MemoryRange {
 
 /// Where the rows of a call lie among the ranges that it may touch.
 struct RowPlan {
-  /// 0, or -600 when a segment lies outside the ranges or the bytes of the row can't be counted.
+  /// 0, or -600 when a segment, be it empty, lies outside the ranges, or the bytes of the row can't be counted.
   std::vector<std::int32_t> codes;
   /// Bytes of the row.
   std::vector<std::uint64_t> bytes;

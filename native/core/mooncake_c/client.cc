@@ -33,7 +33,7 @@ std::int32_t Client::set_up(const std::string& path, const SetupConfig& config) 
       handle, config.local_hostname.c_str(), config.metadata_server.c_str(), config.global_segment_size,
       config.local_buffer_size, config.protocol.c_str(), config.device_name.c_str(), config.master_server_addr.c_str());
   const std::lock_guard lock(mutex_);
-  ready_ = result == 0;
+  ready_ = result == code::ok;
   return result;
 }
 

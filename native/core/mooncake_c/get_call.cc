@@ -63,7 +63,7 @@ bool GetCall::get(const Client::Use& use, Staging& staging, StagedBatch& batch) 
   std::vector<std::int64_t> sizes(batch.count(), code::internal_error);
   const int result = use.library().batch_get_into(use.handle(), batch.keys(), batch.buffers(staging.data()), batch.sizes(),
                                                   batch.count(), sizes.data());
-  if (result != 0) std::ranges::fill(sizes, std::min(result, -1));
+  if (result != code::ok) std::ranges::fill(sizes, std::min(result, code::internal_error));
 
   std::vector<std::pair<std::size_t, std::int64_t>> results;
   {

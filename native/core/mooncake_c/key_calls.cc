@@ -20,7 +20,7 @@ void ExistsCall::work(Client& client, Staging&) {
     std::vector<int> found(items.size(), code::internal_error);
     const int result = use.library().batch_is_exist(use.handle(), keys.data(), keys.size(), found.data());
     for (std::size_t i = 0; i < items.size(); i++) {
-      const int value = result == 0 ? found[i] : std::min(result, -1);
+      const int value = result == code::ok ? found[i] : std::min(result, code::internal_error);
       answer(items[i], value > 1 ? code::internal_error : value);
     }
     items.clear();
@@ -54,7 +54,7 @@ void RemoveCall::work(Client& client, Staging&) {
   for (std::size_t i = 0; i < keys_.count() && !given_up(); i++) {
     if (keys_.empty(i)) answer(i, code::object_not_found);
     else if (keys_.cut_off(i)) answer(i, code::invalid_params);
-    else answer(i, std::min(use.library().remove(use.handle(), keys_[i], force_), 0));
+    else answer(i, std::min(use.library().remove(use.handle(), keys_[i], force_), code::ok));
   }
 }
 

@@ -69,6 +69,8 @@ bool PutCall::put(const Client::Use& use, Staging& staging, StagedBatch& batch) 
     }
     memory_->engine.run(plan);
   }
+  // Whoever gave up meanwhile waits for the end of the call, not for the library.
+  if (given_up()) return false;
   std::vector<const char*> preferred;
   for (const std::string& segment : config_.preferred_segments) preferred.push_back(segment.c_str());
   const mooncake_replicate_config_t config{static_cast<std::size_t>(config_.replica_num), config_.soft_pin, config_.hard_pin,
@@ -76,7 +78,7 @@ bool PutCall::put(const Client::Use& use, Staging& staging, StagedBatch& batch) 
   std::vector<int> codes(batch.count(), code::internal_error);
   const int result = use.library().batch_put_from(use.handle(), batch.keys(), batch.buffers(staging.data()), batch.sizes(),
                                                   batch.count(), &config, codes.data());
-  for (std::size_t i = 0; i < batch.count(); i++) settle(batch.item(i), result == 0 ? codes[i] : result);
+  for (std::size_t i = 0; i < batch.count(); i++) settle(batch.item(i), result == code::ok ? codes[i] : result);
   return !given_up();
 }
 

@@ -7,12 +7,6 @@
 #include "codes.h"
 
 namespace mooncake_kv::mooncake_c {
-namespace {
-
-/// BUFFER_OVERFLOW: the system has no memory in which the value could be staged.
-constexpr std::int32_t buffer_overflow = -10;
-
-}  // namespace
 
 std::int32_t Staging::reserve(const Client::Use& use, std::uint64_t bytes) {
   if (memory_ && memory_->size() >= bytes) return code::ok;
@@ -21,7 +15,7 @@ std::int32_t Staging::reserve(const Client::Use& use, std::uint64_t bytes) {
   try {
     memory = std::make_unique<Mapping>(std::max(bytes, wanted_), Mapping::Kind::anonymous);
   } catch (const std::exception&) {
-    return buffer_overflow;
+    return code::buffer_overflow;  // the system has no memory in which the value could be staged
   }
   const std::int32_t result = use.library().register_buffer(use.handle(), memory->data(), memory->size());
   if (result == code::ok) memory_ = std::move(memory);

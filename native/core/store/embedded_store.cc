@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -189,29 +188,24 @@ void EmbeddedStore::remove(const KeyBatch& keys, bool force, const CallOptions& 
   }
 }
 
-namespace {
-
-struct TooLate : std::exception {};
-
-}  // namespace
-
 std::int64_t EmbeddedStore::remove_by_regex(std::string_view pattern, bool force, const Deadline& deadline) {
   const auto state = this->state();
   if (!state) return code::invalid_params;
   try {
-    const auto compiled = KeyPattern::compile(pattern);
+    const auto compiled = KeyPattern::compile(pattern, deadline);
     if (!compiled) return code::invalid_params;
     const std::uint64_t removed = state->table.remove_matching(
         [&](std::string_view key) {
-          if (deadline.over()) throw TooLate();
-          return compiled->found_in(key);
+          // A short key may take less than the steps between two looks at the deadline.
+          if (deadline.over()) throw KeyPattern::TooLate();
+          return compiled->found_in(key, deadline);
         },
         force, state->clock.now());
     state->removed.fetch_add(removed, std::memory_order_relaxed);
     return static_cast<std::int64_t>(removed);
-  } catch (const TooLate&) {
+  } catch (const KeyPattern::TooLate&) {
     return code::rpc_timeout;
-  } catch (const std::length_error&) {
+  } catch (const KeyPattern::TooAmbiguous&) {
     return code::invalid_params;
   } catch (const std::exception&) {
     return code::internal_error;
@@ -221,11 +215,10 @@ std::int64_t EmbeddedStore::remove_by_regex(std::string_view pattern, bool force
 std::int64_t EmbeddedStore::remove_all(bool force, const Deadline& deadline) {
   const auto state = this->state();
   if (!state) return code::invalid_params;
-  if (deadline.over()) return code::rpc_timeout;
   try {
-    const std::uint64_t removed = state->table.remove_all(force, state->clock.now());
-    state->removed.fetch_add(removed, std::memory_order_relaxed);
-    return static_cast<std::int64_t>(removed);
+    const ObjectTable::Removed removed = state->table.remove_all(force, state->clock.now(), deadline);
+    state->removed.fetch_add(removed.objects, std::memory_order_relaxed);
+    return removed.late ? code::rpc_timeout : static_cast<std::int64_t>(removed.objects);
   } catch (const std::exception&) {
     return code::internal_error;
   }

@@ -43,7 +43,8 @@ struct CallOptions {
   Access access = Access::registered;
   /// Whether the destination of a read may be larger than the object.
   bool larger_fits = false;
-  /// A key whose turn comes later gets -901, and so does one whose bytes were still being copied.
+  /// A key whose turn comes later gets -901, and so does one whose bytes were still being copied; but not one whose bytes
+  /// were being overwritten where they are, as nobody has the old ones any more.
   Deadline deadline;
 };
 
@@ -62,6 +63,9 @@ struct OwnedValue {
 /// Mooncake's object store inside this process. All calls are thread-safe, and block only for their own copies. A
 /// batch call gives each key a code of its own in `codes`; after close() every call gives -600 for everything. -1 is
 /// the code of a call that the system had no memory for.
+///
+/// Objects that were put with one group name share their leases, whoever put them: reading one protects all that are there.
+/// They are evicted together. A read renews a lease of a group of which half is over, or which a member has joined since.
 class EmbeddedStore {
  public:
   /// Throws what Mapping throws.
@@ -95,8 +99,10 @@ class EmbeddedStore {
   void replicas(const KeyBatch& keys, const CallOptions& call, std::int32_t* codes, ReplicaPlace* places);
   /// 0, -704, -703, or -706 under a lease. Calls that read the object finish undisturbed.
   void remove(const KeyBatch& keys, bool force, const CallOptions& call, std::int32_t* codes);
-  /// How many objects went, or -600 for a pattern that is none; -901 when the deadline came first, with nothing removed.
+  /// How many objects went. -600: a pattern that is none, or that KeyPattern finds too large, or too ambiguous for a key that
+  /// is there. -901: the deadline came before all keys were looked at. Nothing is removed then.
   std::int64_t remove_by_regex(std::string_view pattern, bool force, const Deadline& deadline = {});
+  /// How many objects went, or -901 when the deadline came in between: some are removed, and stay so.
   std::int64_t remove_all(bool force, const Deadline& deadline = {});
 
   // A put in parts, for one client. 0; -600: no such session, or one that is open already.

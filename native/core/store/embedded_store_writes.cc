@@ -21,14 +21,14 @@ class Keeping {
     const std::uint64_t ttl = config.soft_pin_ttl_ms ? config.soft_pin_ttl_ms : options.soft_pin_ttl_ms;
     valid_ = config.replica_num > 0 && (config.soft_pin || config.soft_pin_ttl_ms == 0) &&
              (!config.soft_pin || ttl <= options.max_soft_pin_ttl_ms) &&
-             (config.groups.empty() || config.groups.size() == keys);
+             (!config.groups || config.groups->size() == keys);
     if (config.soft_pin) soft_until_ = now + static_cast<std::int64_t>(std::min<std::uint64_t>(ttl, INT64_MAX / 4000) * 1000);
   }
 
   bool valid() const { return valid_; }
   ObjectTable::Keeping of(std::size_t key) const {
-    const bool grouped = !config_.groups.empty();
-    return {config_.hard_pin, soft_until_, grouped ? config_.groups[key] : std::string_view(), grouped};
+    const bool grouped = config_.groups.has_value();
+    return {config_.hard_pin, soft_until_, grouped ? (*config_.groups)[key] : std::string_view(), grouped};
   }
 
  private:

@@ -40,6 +40,13 @@ Object* EvictionOrder::first(bool soft) const noexcept {
   return rank(*read) < rank(*unread) ? read : unread;
 }
 
+std::int64_t EvictionOrder::next_change(std::int64_t now) const noexcept {
+  std::int64_t change = soft_ends_from_;
+  for (const bool soft : {false, true})
+    if (const Object* object = first(soft); object && object->lease_until > now) change = std::min(change, object->lease_until);
+  return change;
+}
+
 void EvictionOrder::end_soft_pins(std::int64_t now) noexcept {
   if (soft_ends_from_ > now) return;
   soft_ends_from_ = INT64_MAX;

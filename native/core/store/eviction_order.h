@@ -29,6 +29,8 @@ class EvictionOrder {
   /// The next victim, of the soft-pinned ones or of the others, or null. It may be under a lease still; then so are all
   /// that come after it.
   Object* first(bool soft) const noexcept;
+  /// When the next victim, of either kind, loses its lease or a soft pin ends; INT64_MAX when neither is ahead.
+  std::int64_t next_change(std::int64_t now) const noexcept;
   /// Moves objects whose soft pin has run out to the others.
   void end_soft_pins(std::int64_t now) noexcept;
   void clear() noexcept;

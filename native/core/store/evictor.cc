@@ -92,7 +92,8 @@ std::uint64_t Evictor::round(std::int64_t now) {
 
 void Evictor::advance(std::int64_t microseconds) {
   const std::lock_guard lock(mutex_);
-  const std::int64_t end = clock_.now() + microseconds;
+  constexpr std::int64_t latest = INT64_MAX / 2;  // the sum with any time to live is a time still
+  const std::int64_t end = std::min(clock_.now() + std::min(microseconds, latest), latest);
   while (next_round_ <= end) {
     if (!due()) {
       // Nothing comes to need room while only the clock moves.
@@ -100,8 +101,13 @@ void Evictor::advance(std::int64_t microseconds) {
       break;
     }
     clock_.move_to(next_round_);
-    round(next_round_);
+    const bool idle = round(next_round_) == 0;
+    const std::int64_t now = next_round_;
     next_round_ += period;
+    if (!idle) continue;
+    // Rounds find nothing until a lease, a pin or a release falls due.
+    const std::int64_t change = std::min({table_.next_change(now), parked_.next_due(), end + 1});
+    if (change > next_round_) next_round_ += (change - next_round_ + period - 1) / period * period;
   }
   clock_.move_to(end);
 }

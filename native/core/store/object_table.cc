@@ -33,14 +33,11 @@ ObjectRef ObjectTable::make(std::string_view key, std::uint64_t size, const Keep
 }
 
 void ObjectTable::insert(Shard& shard, const ObjectRef& object, std::string_view group) {
-  if (!group.empty()) {
-    shard.groups.emplace(object.get(), group);
-    object->grouped = true;
-  }
+  join_group(shard, object.get(), group);
   try {
     shard.index.insert(object);
   } catch (...) {
-    shard.groups.erase(object.get());
+    leave_group(shard, object.get());
     throw;
   }
   count_.fetch_add(1, std::memory_order_relaxed);
@@ -48,29 +45,26 @@ void ObjectTable::insert(Shard& shard, const ObjectRef& object, std::string_view
 
 ObjectRef ObjectTable::take_out(Shard& shard, Object* object) noexcept {
   shard.order.remove(object);
-  if (object->grouped) shard.groups.erase(object);
+  leave_group(shard, object);
   count_.fetch_sub(1, std::memory_order_relaxed);
   return shard.index.erase(object);
 }
 
 /// Puts a fresh, unfinished object in the place of an old one. A complete old one, or the one that an unfinished old
-/// one was to replace, waits for the end of the write; an unfinished old one is parked.
-void ObjectTable::replace(Shard& shard, Object* old, const ObjectRef& fresh, std::int64_t now) {
-  auto node = shard.previous.extract(old);
-  if (node.empty() && old->complete) {
-    // The node is made first, so that nothing below can fail.
-    shard.previous.emplace(fresh.get(), ObjectRef(old));
-  } else if (!node.empty()) {
+/// one was to replace, waits for the end of the write, and keeps the key in its group; else the old one is parked, and
+/// with it goes its group.
+void ObjectTable::replace(Shard& shard, Object* old, const ObjectRef& fresh, const Keeping& keeping, std::int64_t now) {
+  const bool had_previous = shard.previous.contains(old);
+  // What can fail comes first.
+  if (old->complete) shard.previous.emplace(fresh.get(), ObjectRef(old));
+  else if (!had_previous) join_group(shard, fresh.get(), keeping.group);
+  if (had_previous) {
+    auto node = shard.previous.extract(old);
     node.key() = fresh.get();
     shard.previous.insert(std::move(node));
   }
-  if (old->grouped) {
-    auto group = shard.groups.extract(old);
-    group.key() = fresh.get();
-    shard.groups.insert(std::move(group));
-    fresh->grouped = true;
-    old->grouped = false;
-  }
+  if (old->complete || had_previous) pass_group_on(shard, old, fresh.get());
+  else leave_group(shard, old);
   const bool complete = old->complete;
   shard.order.remove(old);
   ObjectRef replaced = shard.index.erase(old);
@@ -86,7 +80,7 @@ ObjectTable::Begun ObjectTable::begin_put(std::string_view key, std::uint64_t si
   if (old && (old->complete || now - old->order < timeouts_.discard)) return {Outcome::exists, {}};
   ObjectRef fresh = make(key, size, keeping, hash, now);
   if (!fresh) return {Outcome::no_room, {}};
-  if (old) replace(shard, old, fresh, now);
+  if (old) replace(shard, old, fresh, keeping, now);
   else insert(shard, fresh, keeping.group);
   return {Outcome::created, {std::move(fresh)}};
 }
@@ -118,14 +112,52 @@ ObjectTable::Begun ObjectTable::begin_upsert(std::string_view key, std::uint64_t
   }
   ObjectRef fresh = make(key, size, kept, hash, now);
   if (!fresh) return {same_size ? Outcome::busy : Outcome::no_room, {}};
-  replace(shard, old, fresh, now);
+  replace(shard, old, fresh, kept, now);
   return {Outcome::created, {std::move(fresh)}};
 }
 
-bool ObjectTable::other_group(const Shard& shard, const Object* object, const Keeping& keeping) const {
+bool ObjectTable::other_group(const Shard& shard, const Object* object, const Keeping& keeping) {
   if (!keeping.regroups) return false;
-  const auto found = shard.groups.find(object);
-  return (found == shard.groups.end() ? std::string_view() : std::string_view(found->second)) != keeping.group;
+  return (object->grouped ? std::string_view(shard.groups.at(object).group->name()) : std::string_view()) != keeping.group;
+}
+
+std::int64_t ObjectTable::lease_of(const Shard& shard, const Object* object) {
+  if (!object->grouped) return object->lease_until;
+  const Membership& member = shard.groups.at(object);
+  return member.group->lease_of(member);
+}
+
+/// Nothing happens for an empty name.
+void ObjectTable::join_group(Shard& shard, Object* object, std::string_view group) {
+  if (group.empty()) return;
+  Membership& member = shard.groups[object];
+  try {
+    groups_.join(member, object, group);
+  } catch (...) {
+    shard.groups.erase(object);
+    throw;
+  }
+  object->grouped = true;
+}
+
+void ObjectTable::leave_group(Shard& shard, Object* object) noexcept {
+  if (!object->grouped) return;
+  const auto member = shard.groups.find(object);
+  groups_.leave(member->second);
+  shard.groups.erase(member);
+  object->grouped = false;
+}
+
+/// The lease that `from` had stays written in it, for the case that it comes back.
+void ObjectTable::pass_group_on(Shard& shard, Object* from, Object* to) noexcept {
+  if (!from->grouped) return;
+  from->lease_until = lease_of(shard, from);
+  auto node = shard.groups.extract(from);
+  node.key() = to;
+  Membership& member = shard.groups.insert(std::move(node)).position->second;
+  groups_.replace(member, to);
+  to->grouped = true;
+  from->grouped = false;
 }
 
 void ObjectTable::complete(Shard& shard, Object* object, std::int64_t now) noexcept {
@@ -135,7 +167,11 @@ void ObjectTable::complete(Shard& shard, Object* object, std::int64_t now) noexc
   }
   object->order = std::max(latest + 1, now);
   object->complete = true;
-  if (object->lease_until <= now) object->lease_until = 0;
+  if (object->grouped) {
+    if (groups_.completed(shard.groups.at(object), now)) return;
+  } else if (object->lease_until <= now) {
+    object->lease_until = 0;
+  }
   shard.order.add(object);
 }
 
@@ -167,11 +203,9 @@ std::int32_t ObjectTable::revoke(const Writing& writing, std::int64_t now) noexc
   }
   const ObjectRef back = std::move(previous.mapped());
   if (object->grouped) {
-    auto group = shard.groups.extract(object);
-    group.key() = back.get();
-    shard.groups.insert(std::move(group));
-    back->grouped = true;
-    object->grouped = false;
+    const std::int64_t lease_until = std::exchange(back->lease_until, 0);
+    pass_group_on(shard, object, back.get());
+    if (lease_until > now) groups_.restore_share(shard.groups.at(back.get()), lease_until);
   }
   gone = shard.index.erase(object);
   shard.index.insert(back);
@@ -185,7 +219,13 @@ ObjectTable::Found ObjectTable::read(std::string_view key, std::int64_t now) {
   Object* object = shard.index.find(key, hash);
   if (!object) return {code::object_not_found, {}};
   if (!object->complete) return {code::replica_is_not_ready, {}};
-  object->lease_until = std::max(object->lease_until, now + timeouts_.lease);
+  const std::int64_t lease_until = now + timeouts_.lease;
+  if (object->grouped) {
+    if (!groups_.read(shard.groups.at(object), now, timeouts_.lease)) return {code::object_not_found, {}};
+    // What is left may be less than that, but the bytes stay for as long as the reader has them.
+    return {code::ok, ObjectRef(object), lease_until};
+  }
+  object->lease_until = std::max(object->lease_until, lease_until);
   shard.order.touch(object);
   return {code::ok, ObjectRef(object), object->lease_until};
 }
@@ -197,24 +237,28 @@ std::int32_t ObjectTable::remove(std::string_view key, bool force, std::int64_t 
   Object* object = shard.index.find(key, hash);
   if (!object) return code::object_not_found;
   if (!object->complete) return code::replica_is_not_ready;
-  if (!force && object->lease_until > now) return code::object_has_lease;
+  if (!force && lease_of(shard, object) > now) return code::object_has_lease;
   gone = take_out(shard, object);
   return code::ok;
 }
 
-std::uint64_t ObjectTable::remove_all(bool force, std::int64_t now) {
-  std::uint64_t removed = 0;
+ObjectTable::Removed ObjectTable::remove_all(bool force, std::int64_t now, const Deadline& deadline) {
+  Removed removed;
   for (Shard& shard : shards_) {
+    if (deadline.over()) {
+      removed.late = true;
+      break;
+    }
     std::vector<Object*> victims;
     std::vector<ObjectRef> gone;
     const std::lock_guard lock(shard.mutex);
     victims.reserve(shard.index.size());
     gone.reserve(shard.index.size());
     shard.index.for_each([&](Object* object) {
-      if (object->complete && (force || object->lease_until <= now)) victims.push_back(object);
+      if (object->complete && (force || lease_of(shard, object) <= now)) victims.push_back(object);
     });
     for (Object* object : victims) gone.push_back(take_out(shard, object));
-    removed += gone.size();
+    removed.objects += gone.size();
   }
   return removed;
 }
@@ -240,7 +284,7 @@ std::uint64_t ObjectTable::remove_matching(const std::function<bool(std::string_
     ObjectRef gone;
     const std::lock_guard lock(shard.mutex);
     // It may have gone, or be written again, since it was looked at.
-    if (!object->in_table || !object->complete || (!force && object->lease_until > now)) continue;
+    if (!object->in_table || !object->complete || (!force && lease_of(shard, object.get()) > now)) continue;
     gone = take_out(shard, object.get());
     removed++;
   }
@@ -252,6 +296,7 @@ void ObjectTable::clear() noexcept {
     const std::lock_guard lock(shard.mutex);
     count_.fetch_sub(shard.index.size(), std::memory_order_relaxed);
     shard.order.clear();
+    for (auto& [object, member] : shard.groups) groups_.leave(member);
     shard.groups.clear();
     shard.previous.clear();
     shard.index.clear();

@@ -4,12 +4,16 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
-#include <string>
+#include <queue>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "deadline.h"
 #include "store/eviction_order.h"
+#include "store/group_table.h"
 #include "store/key_index.h"
 #include "store/object.h"
 #include "store/parked_objects.h"
@@ -80,14 +84,22 @@ class ObjectTable {
   Found read(std::string_view key, std::int64_t now);
   /// 0; -704; -703 for an unfinished object; -706 for one under a lease, unless forced.
   std::int32_t remove(std::string_view key, bool force, std::int64_t now);
-  /// Removes all complete objects, of which leased ones only if forced. Gives their number.
-  std::uint64_t remove_all(bool force, std::int64_t now);
+  struct Removed {
+    std::uint64_t objects = 0;
+    bool late = false;
+  };
+  /// Removes all complete objects, of which leased ones only if forced. Looks at the deadline between two shards; what is
+  /// removed by then stays so.
+  Removed remove_all(bool force, std::int64_t now, const Deadline& deadline);
   /// The same for those whose key `matches`. No lock is held while it decides; what it throws goes through, with nothing
   /// removed.
   std::uint64_t remove_matching(const std::function<bool(std::string_view)>& matches, bool force, std::int64_t now);
-  /// Removes up to `most` objects that no lease and no hard pin protects, in the order of EvictionOrder; soft-pinned
-  /// ones only where `soft`, and after all others.
+  /// Removes the first `most` of the objects that no lease and no hard pin protects, in the order of EvictionOrder; soft-
+  /// pinned ones only where `soft`, and after all others. The group of each goes with it, so that it may become many more;
+  /// or the object stays, and another one takes its turn, when a member is under a lease.
   Evicted evict(std::uint64_t most, bool soft, std::int64_t now);
+  /// When eviction that finds nothing now may find something, if nobody does anything; INT64_MAX for never.
+  std::int64_t next_change(std::int64_t now);
 
   void clear() noexcept;
   /// Objects, unfinished ones included.
@@ -100,13 +112,24 @@ class ObjectTable {
     EvictionOrder order;
     /// What unfinished upserts replace.
     std::unordered_map<const Object*, ObjectRef> previous;
-    std::unordered_map<const Object*, std::string> groups;
+    std::unordered_map<const Object*, Membership> groups;
   };
   struct Place {
     Shard& shard;
     std::uint32_t hash;
   };
   static constexpr int shard_bits = 6;
+
+  /// Eviction under way.
+  struct Round {
+    const bool soft;
+    const std::int64_t now;
+    Evicted evicted{};
+    /// Places in the order that have been passed, whether their objects went or not.
+    std::uint64_t passed = 0;
+    /// Those of objects that went with their group before it was their turn; the smallest on top.
+    std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> ahead{};
+  };
 
   /// The object can be read: it takes its place in the order of eviction.
   void complete(Shard& shard, Object* object, std::int64_t now) noexcept;
@@ -115,15 +138,24 @@ class ObjectTable {
   ObjectRef make(std::string_view key, std::uint64_t size, const Keeping& keeping, std::uint32_t hash, std::int64_t now);
   void insert(Shard& shard, const ObjectRef& object, std::string_view group);
   ObjectRef take_out(Shard& shard, Object* object) noexcept;
-  void replace(Shard& shard, Object* old, const ObjectRef& fresh, std::int64_t now);
-  bool other_group(const Shard& shard, const Object* object, const Keeping& keeping) const;
+  void replace(Shard& shard, Object* old, const ObjectRef& fresh, const Keeping& keeping, std::int64_t now);
+  static bool other_group(const Shard& shard, const Object* object, const Keeping& keeping);
+  static std::int64_t lease_of(const Shard& shard, const Object* object);
+  void join_group(Shard& shard, Object* object, std::string_view group);
+  void leave_group(Shard& shard, Object* object) noexcept;
+  void pass_group_on(Shard& shard, Object* from, Object* to) noexcept;
+
   Evicted evict_some(std::uint64_t most, bool soft_ones, std::int64_t now);
+  Object* first_in(Shard& shard, const Round& round) noexcept;
+  bool evictable(const Object& object, const Round& round) const;
+  void evict_group(Group& group, bool by_itself, Round& round);
 
   ValuePool& pool_;
   ParkedObjects& parked_;
   const Timeouts timeouts_;
   std::atomic<std::uint64_t> count_{0};
   std::atomic<std::int64_t> latest_order_{0};
+  GroupTable groups_;
   std::array<Shard, std::size_t{1} << shard_bits> shards_;
 };
 

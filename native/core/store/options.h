@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -36,8 +37,9 @@ struct PutConfig {
   bool soft_pin = false;
   /// How long the soft pin lasts; 0 stands for the store's default. Only with soft_pin.
   std::uint64_t soft_pin_ttl_ms = 0;
-  /// One a key, empty for none; or no element at all.
-  std::vector<std::string_view> groups;
+  /// One a key, empty for none. Without a list there are no groups, and an upsert keeps those that are there; a list of
+  /// any other length than that of the keys, an empty one included, makes the configuration bad.
+  std::optional<std::vector<std::string_view>> groups;
 };
 
 }  // namespace mooncake_kv
