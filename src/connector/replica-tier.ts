@@ -1,4 +1,4 @@
-import type { ReplicaDescriptor } from "../store/replica.js";
+import type { ReplicaDescriptor } from "../store/shared/replica.js";
 
 /** Where an object is read from. */
 export type ReplicaTier = "memory" | "disk" | "unknown";

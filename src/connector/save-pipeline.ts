@@ -2,7 +2,8 @@ import type { BlockStored } from "../events/kv-events.js";
 import type { SegmentTable } from "../layout/segment-table.js";
 import { requestError } from "../request/checks.js";
 import type { ReqMeta } from "../request/req-meta.js";
-import type { PutOptions } from "../store/put-options.js";
+import type { PutOptions } from "../store/shared/call-options.js";
+import { CODE } from "../store/shared/codes.js";
 import { storedBlocks } from "./block-stored.js";
 import { boundaryRows } from "./boundary-rows.js";
 import { chunkHashOfKey, makeMooncakeGroupId } from "./group-id.js";
@@ -13,7 +14,7 @@ import { type ConnectorLogger, type CountedStore, failedPositions } from "./stor
 import { segmentsOfRows } from "./store-rows.js";
 
 /** The code that says that the store has no room. */
-export const MOONCAKE_NO_AVAILABLE_HANDLE: -200 = -200;
+export const MOONCAKE_NO_AVAILABLE_HANDLE: typeof CODE.NO_AVAILABLE_HANDLE = CODE.NO_AVAILABLE_HANDLE;
 
 /** Events that are kept while nobody asks for them. */
 const MOST_EVENTS = 65_536;

@@ -1,8 +1,8 @@
 import { describe, MooncakeKvError } from "../errors.js";
 import type { SegmentTable } from "../layout/segment-table.js";
-import type { StoreKeys } from "../store/keys.js";
 import type { KvStore } from "../store/kv-store.js";
-import type { PutOptions } from "../store/put-options.js";
+import type { PutOptions } from "../store/shared/call-options.js";
+import type { StoreKeys } from "../store/shared/keys.js";
 import type { RecordOperation, StoreOperationName } from "./connector-stats.js";
 
 /** What a worker needs of a store: any `KvStore` has it. */

@@ -99,6 +99,26 @@ export class SegmentTable {
     return total;
   }
 
+  /**
+   * The given rows, in that order, as a table of their own: for the keys of a batch that are tried again.
+   *
+   * @throws MooncakeKvError `ERR_LAYOUT` for a row that does not exist.
+   */
+  pick(rows: readonly number[]): SegmentTable {
+    const bounds = rows.map((row) => this.#bounds(row));
+    const rowOffsets = new Uint32Array(rows.length + 1);
+    for (const [index, [start, end]] of bounds.entries())
+      rowOffsets[index + 1] = rowOffsets[index]! + end - start;
+    const addresses = new BigUint64Array(rowOffsets[rows.length]!);
+    const sizes = new BigUint64Array(rowOffsets[rows.length]!);
+    for (const [index, [start, end]] of bounds.entries()) {
+      addresses.set(this.addresses.subarray(start, end), rowOffsets[index]);
+      sizes.set(this.sizes.subarray(start, end), rowOffsets[index]);
+    }
+    const blockIds = blockIdColumn(rows.map((row) => this.blockIds[row]!));
+    return new SegmentTable(addresses, sizes, rowOffsets, blockIds);
+  }
+
   #bounds(index: number): [number, number] {
     if (!Number.isInteger(index) || index < 0 || index >= this.length)
       throw new MooncakeKvError(

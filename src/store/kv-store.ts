@@ -1,9 +1,9 @@
 import type { SegmentTable } from "../layout/segment-table.js";
 import type { Arena } from "./arena.js";
-import type { StoreKeys } from "./keys.js";
-import type { CallOptions, PutOptions, RemoveOptions } from "./put-options.js";
+import type { CallOptions, PutOptions, RemoveOptions } from "./shared/call-options.js";
+import type { StoreKeys } from "./shared/keys.js";
+import type { StoreUsage } from "./shared/usage.js";
 import type { ReadResult, ReplicaResult, StoreResult } from "./store-result.js";
-import type { StoreUsage } from "./store-usage.js";
 
 /** How a store is. Mirrors Mooncake's `health_check`. */
 export interface StoreHealth {
@@ -21,9 +21,11 @@ export interface StoreHealth {
  *
  * Calls take batches and give one of Mooncake's result codes a key, in the order of the keys; a code is never swallowed
  * and never thrown (see `StoreResult.throwIfFailed`). What is thrown is misuse: `MooncakeKvError` `ERR_STORE` for lists
- * that do not fit together, for bad options and for a store that is closed; then nothing has happened. Key, segment and
- * value lists may be reused as soon as a call has returned its promise; the memory that segments point to may not
- * before the promise is settled.
+ * that do not fit together, for bad options and for a store that is closed; then nothing has happened. A call whose
+ * `CallOptions.signal` is aborted before it has all its answers rejects with the signal's reason, and one whose backend
+ * broke down under it with `ERR_STORE`; then a write may have happened or not. Key, segment and value lists may be reused as
+ * soon as a call has returned its promise; the memory that segments point to may not before the promise is settled, and
+ * nobody touches it afterwards.
  *
  * Codes that any call may give for any key, besides its own: -901 when the deadline (`CallOptions.deadlineMs`) came
  * before the key had its answer (a write may or may not have happened, a destination may be half written); -1 for a
@@ -47,14 +49,15 @@ export interface KvStore extends AsyncDisposable {
   createArena(bytes: number): Promise<Arena>;
 
   /**
-   * Allows calls to use `[address, address + bytes)`, memory that the caller owns and keeps alive.
+   * Allows calls to use `[address, address + bytes)`, memory that the caller owns and keeps alive. Memory of an arena of
+   * this process, of any store, is taken away again when the arena is closed.
    *
    * @returns 0, or -600 for NULL, no bytes, memory that is not there, or an overlap with a registered region.
    */
   registerBuffer(address: bigint, bytes: number | bigint): Promise<number>;
 
   /**
-   * Forbids it again. Resolves when no running call uses the memory any more.
+   * Forbids it again: calls that begin later can't use it. Resolves when the last copy from it or to it has ended.
    *
    * @returns 0, or -600 for anything but the exact start of a registered region.
    */
@@ -82,9 +85,10 @@ export interface KvStore extends AsyncDisposable {
   ): Promise<StoreResult<Int32Array>>;
 
   /**
-   * `putFrom` that overwrites. An absent key is stored as by a put; an object of the same size is overwritten in place
-   * and is -703 for readers meanwhile; with another size the new bytes get new space, and the old space is given back
-   * later, once no reader can be in it. An upsert that fails (-200 for no room above all) leaves the old value as it
+   * `putFrom` that overwrites. An absent key is stored as by a put; an object of the same size may be overwritten in place,
+   * and is -703 for readers that begin meanwhile; with another size the new bytes get new space, and the old space is given
+   * back later, once no reader can be in it. What a reader gets that began before the upsert is a matter of the backend: see
+   * the table of guarantees in docs/stores.md. An upsert that fails (-200 for no room above all) leaves the old value as it
    * was. Of equal keys in one batch the first is stored. Leases don't matter. Mirrors `batch_upsert_from`.
    *
    * Codes: as `putFrom`; -601 when another upsert of the key took over meanwhile.
@@ -148,7 +152,11 @@ export interface KvStore extends AsyncDisposable {
    * Removes every object whose key contains a match of `pattern`, an ECMAScript regular expression as C++'s
    * `std::regex` reads it. Objects under a lease (unless `force`) and unfinished ones stay. Mirrors `remove_by_regex`.
    *
-   * @returns the number of objects removed, or a negative code: -600 for a pattern that is no regular expression.
+   * A backend that hands the pattern to a master sends nothing that could end or freeze it, whatever keys there are:
+   * `masterPattern` says what is sent, or why not.
+   *
+   * @returns the number of objects removed, or a negative code: -600 for a pattern that is no regular expression, or is
+   * none that the backend takes.
    */
   removeByRegex(pattern: string, options?: RemoveOptions): Promise<number>;
 
@@ -163,12 +171,12 @@ export interface KvStore extends AsyncDisposable {
   /** What the store holds and how it is used; undefined on a backend that can't tell. Grants no lease. */
   usage(options?: CallOptions): Promise<StoreUsage | undefined>;
 
-  /** How the store is. Never rejects; a closed store says so. */
+  /** How the store is; a closed store says so, and so does one that can't be asked. Only bad options reject. */
   health(options?: CallOptions): Promise<StoreHealth>;
 
   /**
    * Ends the store: calls that have begun finish, later ones reject. Arenas stay usable memory until they are closed
-   * themselves. Closing twice is fine.
+   * themselves, or nobody can reach them any more. Closing twice is fine.
    */
   close(): Promise<void>;
 }

@@ -1,19 +1,47 @@
 import { describe, MooncakeKvError } from "../errors.js";
-import type { AdminStore } from "./admin/admin-store.js";
+import type { AdminExtras } from "./admin/admin-backend.js";
 import type { AdminStoreOptions } from "./admin/options.js";
+import type { StoreBackend } from "./backend.js";
+import { CheckedStore } from "./checked-store.js";
+import type { EmbeddedExtras } from "./embedded/embedded-backend.js";
 import type { EmbeddedStoreOptions } from "./embedded/options.js";
 import type { KvStore } from "./kv-store.js";
+import type { MooncakeExtras } from "./mooncake/mooncake-backend.js";
 import type { MooncakeStoreOptions } from "./mooncake/options.js";
+import type { MooncakeNativeExtras } from "./mooncake-native/mooncake-native-backend.js";
 import type { MooncakeNativeStoreOptions } from "./mooncake-native/options.js";
+import type { CallOptions } from "./shared/call-options.js";
+import type { StoreUsage } from "./shared/usage.js";
 
+/** A store that can tell what it holds. */
+export type MeasuredStore = Omit<KvStore, "usage"> & {
+  /** What the store holds and how it is used. Grants no lease. */
+  usage(options?: CallOptions): Promise<StoreUsage>;
+};
+
+/** What `openStore("embedded:...")` gives. */
+export type EmbeddedStore = MeasuredStore & EmbeddedExtras;
+/** What `openStore("mooncake:...")` gives. */
+export type MooncakeStore = KvStore & MooncakeExtras;
+/** What `openStore("mooncake-native:...")` gives. */
+export type MooncakeNativeStore = KvStore & MooncakeNativeExtras;
+/** What `openStore("mooncake-admin:...")` gives. */
+export type AdminStore = MeasuredStore & AdminExtras;
+
+/** What opens an embedded store, as an object. */
+export type EmbeddedStoreConfig = { readonly backend: "embedded" } & EmbeddedStoreOptions;
+/** What opens a store over Mooncake's Python client, as an object. */
+export type MooncakeStoreConfig = { readonly backend: "mooncake" } & MooncakeStoreOptions;
+/** What opens a store over Mooncake's C library, as an object. */
+export type MooncakeNativeStoreConfig = { readonly backend: "mooncake-native" } & MooncakeNativeStoreOptions;
 /** What opens an admin store, as an object. */
 export type AdminStoreConfig = { readonly backend: "mooncake-admin" } & AdminStoreOptions;
 
 /** What opens a store, as an object. */
 export type StoreConfig =
-  | ({ readonly backend: "embedded" } & EmbeddedStoreOptions)
-  | ({ readonly backend: "mooncake" } & MooncakeStoreOptions)
-  | ({ readonly backend: "mooncake-native" } & MooncakeNativeStoreOptions)
+  | EmbeddedStoreConfig
+  | MooncakeStoreConfig
+  | MooncakeNativeStoreConfig
   | AdminStoreConfig;
 
 /** A backend as `openStore` knows it. */
@@ -28,7 +56,7 @@ interface Backend {
 
 interface LoadedBackend {
   readonly options: readonly string[];
-  open(options: Record<string, unknown>): Promise<KvStore>;
+  open(options: Record<string, unknown>): Promise<StoreBackend>;
 }
 
 const BACKENDS: Readonly<Record<string, Backend>> = {
@@ -36,9 +64,8 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
     usage: "embedded:?capacity=1GiB",
     async load() {
       const { EMBEDDED_OPTIONS } = await import("./embedded/options.js");
-      const { EmbeddedStore } = await import("./embedded/embedded-store.js");
-      const open = async (options: EmbeddedStoreOptions): Promise<KvStore> => new EmbeddedStore(options);
-      return { options: EMBEDDED_OPTIONS, open };
+      const { EmbeddedBackend } = await import("./embedded/embedded-backend.js");
+      return { options: EMBEDDED_OPTIONS, open: async (options) => new EmbeddedBackend(options) };
     },
   },
   mooncake: {
@@ -46,10 +73,10 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
     location: "config",
     async load() {
       const { MOONCAKE_OPTIONS } = await import("./mooncake/options.js");
-      const { MooncakeStore } = await import("./mooncake/mooncake-store.js");
+      const { MooncakeBackend } = await import("./mooncake/mooncake-backend.js");
       return {
         options: [...MOONCAKE_OPTIONS, "environment"],
-        open: (options) => MooncakeStore.open(options),
+        open: (options) => MooncakeBackend.open(options),
       };
     },
   },
@@ -58,8 +85,8 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
     location: "library",
     async load() {
       const { MOONCAKE_NATIVE_OPTIONS } = await import("./mooncake-native/options.js");
-      const { MooncakeNativeStore } = await import("./mooncake-native/mooncake-native-store.js");
-      return { options: MOONCAKE_NATIVE_OPTIONS, open: (options) => MooncakeNativeStore.open(options) };
+      const { MooncakeNativeBackend } = await import("./mooncake-native/mooncake-native-backend.js");
+      return { options: MOONCAKE_NATIVE_OPTIONS, open: (options) => MooncakeNativeBackend.open(options) };
     },
   },
   "mooncake-admin": {
@@ -67,62 +94,73 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
     location: "url",
     async load() {
       const { ADMIN_OPTIONS } = await import("./admin/options.js");
-      const { AdminStore } = await import("./admin/admin-store.js");
-      const open = async (options: Record<string, unknown>): Promise<KvStore> =>
-        new AdminStore(options as unknown as AdminStoreOptions);
-      return { options: ADMIN_OPTIONS, open };
+      const { AdminBackend } = await import("./admin/admin-backend.js");
+      return {
+        options: ADMIN_OPTIONS,
+        open: async (options) => new AdminBackend(options as unknown as AdminStoreOptions),
+      };
     },
   },
 };
 
-/** An admin store can do more than `KvStore`: it lists keys and segments. */
-export async function openStore(target: `mooncake-admin:${string}` | AdminStoreConfig): Promise<AdminStore>;
 /**
  * Opens a store: `openStore("embedded:?capacity=1GiB")`, or the same as an object,
- * `openStore({ backend: "embedded", capacity: "1GiB" })`.
+ * `openStore({ backend: "embedded", capacity: "1GiB" })`. A backend's own members are there, too: `log()` of a
+ * `mooncake:` store, `list()` of a `mooncake-admin:` one.
+ *
+ * A store URI is code: it names programs, libraries and hosts that this process runs, loads and speaks to. Take it from
+ * whoever may do that, not from a stranger.
  *
  * @throws MooncakeKvError `ERR_CONFIG` for an unknown backend or option, `ERR_NATIVE` when the addon is needed and
  * can't be loaded, `ERR_STORE` when the backend can't start.
  */
+export async function openStore(target: `embedded:${string}` | EmbeddedStoreConfig): Promise<EmbeddedStore>;
+export async function openStore(target: `mooncake:${string}` | MooncakeStoreConfig): Promise<MooncakeStore>;
+export async function openStore(
+  target: `mooncake-native:${string}` | MooncakeNativeStoreConfig,
+): Promise<MooncakeNativeStore>;
+export async function openStore(target: `mooncake-admin:${string}` | AdminStoreConfig): Promise<AdminStore>;
 export async function openStore(target: string | StoreConfig): Promise<KvStore>;
 export async function openStore(target: string | StoreConfig): Promise<KvStore> {
   const { name, options } = typeof target === "string" ? fromUri(target) : fromObject(target);
-  const backend = Object.hasOwn(BACKENDS, name) ? BACKENDS[name] : undefined;
-  if (!backend)
-    throw configError(`there is no store backend ${describe(name)}; known are ${usages()}`, {
-      backend: name,
-    });
-  const { options: known, open } = await backend.load();
-  for (const option of Object.keys(options))
+  const { options: known, open } = await backendOf(name).load();
+  for (const option of options.keys())
     if (!known.includes(option))
       throw configError(`the ${name} store has no option ${describe(option)}; it has ${known.join(", ")}`, {
         backend: name,
         option,
       });
-  return open(options);
+  return CheckedStore.over(await open(Object.fromEntries(options)));
 }
 
 interface Target {
   readonly name: string;
-  readonly options: Record<string, unknown>;
+  /** A map, because names are other people's: "__proto__" is one like any other. */
+  readonly options: ReadonlyMap<string, unknown>;
+}
+
+function backendOf(name: string): Backend {
+  const backend = Object.hasOwn(BACKENDS, name) ? BACKENDS[name] : undefined;
+  if (backend) return backend;
+  throw configError(`there is no store backend ${describe(name)}; known are ${usages()}`, { backend: name });
 }
 
 function fromUri(uri: string): Target {
   const match = /^([a-z][a-z0-9-]*):([^?]*)(?:\?(.*))?$/is.exec(uri);
   if (!match) throw configError(`${describe(uri)} is no store URI; known are ${usages()}`, { uri });
   const name = match[1]!.toLowerCase();
-  const backend = Object.hasOwn(BACKENDS, name) ? BACKENDS[name] : undefined;
-  const options: Record<string, unknown> = {};
-  if (match[2] !== "" && backend?.location !== undefined) options[backend.location] = match[2];
-  else if (match[2] !== "" && backend)
+  const { location, usage } = backendOf(name);
+  const options = new Map<string, unknown>();
+  if (match[2] !== "" && location !== undefined) options.set(location, match[2]);
+  else if (match[2] !== "")
     throw configError(
-      `${describe(uri)}: unexpected ${describe(match[2])} after "${name}:"; it is written ${backend.usage}`,
+      `${describe(uri)}: unexpected ${describe(match[2])} after "${name}:"; it is written ${usage}`,
       { uri },
     );
   for (const [option, value] of new URLSearchParams(match[3] ?? "")) {
-    if (Object.hasOwn(options, option))
+    if (options.has(option))
       throw configError(`${describe(uri)}: the option ${describe(option)} occurs twice`, { uri, option });
-    options[option] = value;
+    options.set(option, value);
   }
   return { name, options };
 }
@@ -135,7 +173,10 @@ function fromObject(config: StoreConfig): Target {
   const { backend, ...options } = config as { backend: unknown } & Record<string, unknown>;
   if (typeof backend !== "string")
     throw configError(`backend is ${describe(backend)}; it is one of ${Object.keys(BACKENDS).join(", ")}`);
-  return { name: backend, options };
+  return {
+    name: backend,
+    options: new Map(Object.entries(options).filter(([, value]) => value !== undefined)),
+  };
 }
 
 function usages(): string {

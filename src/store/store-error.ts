@@ -1,5 +1,5 @@
 import { MooncakeKvError } from "../errors.js";
-import { type StoreCode, storeCode } from "./codes.js";
+import { type StoreCode, storeCode } from "./shared/codes.js";
 
 /** A key that failed, with its code. */
 export interface StoreFailure {

@@ -1,5 +1,6 @@
-import type { KeyList } from "./keys.js";
-import type { ReplicaDescriptor } from "./replica.js";
+import type { FailureReasons } from "./shared/failure-reasons.js";
+import type { KeyList } from "./shared/keys.js";
+import type { ReplicaDescriptor } from "./shared/replica.js";
 import { StoreError, type StoreFailure } from "./store-error.js";
 
 /** The calls that give a result a key. */
@@ -14,9 +15,6 @@ export type StoreOperation =
   | "size"
   | "replicas"
   | "remove";
-
-/** Why keys failed, in words: by position in the batch, for those of which the backend knows more than the code. */
-export type FailureReasons = ReadonlyMap<number, string>;
 
 /** What a result of an operation says about its key. */
 type Verdict = "ok" | "absent" | "failed";

@@ -3,7 +3,10 @@
  * and laws (needs the package fast-check).
  */
 export * from "../../test/laws/index.js";
+export type { EmbeddedExtras } from "../store/embedded/embedded-backend.js";
+export type { PutSessions } from "../store/embedded/put-sessions.js";
 export * from "./contract/index.js";
+export { openEmbeddedTestStore } from "./embedded-test-store.js";
 export { type Difference, firstDifference } from "./vectors/compare.js";
 export { Deviation, type DeviationName } from "./vectors/deviation.js";
 export type {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { MooncakeStoreOptions } from "../../store/mooncake/options.js";
+import type { MooncakeStoreOptions } from "../../store/index.js";
 import { MOONCAKE_OPTIONS } from "../../store/mooncake/options.js";
 import type { CommandContext } from "../command.js";
 import { examine } from "../doctor/examine.js";
@@ -11,10 +11,12 @@ import { UsageError } from "../usage-error.js";
 
 const HELP = `
 Looks at the native addon, compiler, CMake, Python, Mooncake's Python package and the system libraries that it needs,
-and at the cluster: configuration, master, connection, segment, and one object that is put, read back and removed.
+and at the cluster: configuration, master, metadata server, connection, segment, and one object that is put, read back and
+removed. It gives no memory to the cluster for that: the object lies in the memory of others, and the report says where.
 
 --store says what you want to use; without it that is "mooncake:", with the configuration that MOONCAKE_CONFIG_PATH or
-MOONCAKE_MASTER names. For "embedded:" only the addon is needed.
+MOONCAKE_MASTER names. With role or globalSegmentSize in it, doctor sees, too, whether this machine has that memory. For
+"embedded:" only the addon is needed. Other stores are opened, and asked how they are.
 
 Exit status: 0 when all that is needed is there, 1 when something is missing; each remedy has a number.`;
 
@@ -33,7 +35,8 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run({ store, json, log: wanted }: DoctorOptions, context: CommandContext): Promise<void> {
-  const { findings, log } = await examine({ mooncake: mooncakeOptions(store), environment: context.env });
+  const mooncake = mooncakeOptions(store);
+  const { findings, log } = await examine({ store, mooncake, environment: context.env });
   const healthy = findings.every(({ status }) => status !== "missing");
   if (!healthy) context.exitCode = 1;
   if (json) {
@@ -49,12 +52,12 @@ function withRemedies(finding: Finding): Finding & { readonly remedies: readonly
   return { ...finding, remedies: finding.remedies ?? [] };
 }
 
-/** The options of a Mooncake store out of its URI; undefined for a backend that runs without Mooncake's package. */
+/** The options of a Mooncake store out of its URI; undefined for any other store. */
 function mooncakeOptions(uri: string): MooncakeStoreOptions | undefined {
-  const match = /^([a-z][a-z-]*):([^?]*)(?:\?(.*))?$/is.exec(uri);
+  const match = /^([a-z][a-z0-9-]*):([^?]*)(?:\?(.*))?$/is.exec(uri);
   if (!match) throw new UsageError(`${JSON.stringify(uri)} is no store URI, as "mooncake:./mooncake.json"`);
   const [, scheme = "", path = "", query = ""] = match;
-  if (scheme !== "mooncake") return undefined;
+  if (scheme.toLowerCase() !== "mooncake") return undefined;
   const options = Object.fromEntries(new URLSearchParams(query));
   for (const name of Object.keys(options))
     if (!(MOONCAKE_OPTIONS as readonly string[]).includes(name))

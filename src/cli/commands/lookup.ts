@@ -1,12 +1,14 @@
 import { type Command, Option } from "commander";
+import { isMooncakeKvError } from "../../errors.js";
 import { DEFAULT_HASH_ALGORITHM, HASH_ALGORITHMS } from "../../hash/index.js";
 import { modelNameWarnings } from "../../key/index.js";
 import { LOOKUP_FRAME_FORMS, type LookupFrameForm, LookupKeyClient } from "../../lookup/index.js";
 import { DEFAULT_RELEASE } from "../../release.js";
-import { openStore } from "../../store/index.js";
+import { type KvStore, openStore } from "../../store/index.js";
+import { askOnly } from "../ask-only.js";
 import type { CommandContext } from "../command.js";
 import { jsonText } from "../json.js";
-import { type Answer, answerLines, askEngine, askStore, nothingToAsk } from "../lookup/answer.js";
+import { type Answer, answerLines, askEngine, askStore, nothingToAsk, unasked } from "../lookup/answer.js";
 import { type EngineOptions, GROUP_USAGE, lookupEngine } from "../lookup/engine-groups.js";
 import { type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
 import { addFileOption, addJsonOption, type JsonOption, releaseOption, wholeOption } from "../options.js";
@@ -25,7 +27,8 @@ The prompt: token ids (as mooncake-kv hash takes them), a text with --tokenizer,
 
 Whom to ask: a store (--store), under the keys of the engine that --model and the options after it describe; or an
 engine (--socket), which knows its keys itself. A question to a store gives each key that exists a lease, so that it
-is not evicted for some seconds. A store is asked in growing windows: a miss costs one small question.
+is not evicted for some seconds. A store is asked in growing windows: a miss costs one small question. The command gives
+no memory to a cluster (role=requester), unless the URI says role or globalSegmentSize itself.
 
   mooncake-kv lookup --store mooncake:./mooncake.json --model Qwen/Qwen3-8B --tokenizer ./tokenizer.json -f prompt.txt
   mooncake-kv lookup --socket /tmp/lookup_rpc_port_0_host_gpu01_dp_rank0 1 2 3 4 --block-size 4
@@ -113,7 +116,14 @@ async function run(args: readonly string[], options: LookupOptions, context: Com
 
 async function askStoreOf(options: LookupOptions, prompt: Prompt): Promise<Answer> {
   const engine = lookupEngine(options, prompt.blockSize);
-  const store = await openStore(options.store!);
+  let store: KvStore;
+  try {
+    store = await openStore(askOnly(options.store!));
+  } catch (error) {
+    // An outage is no miss; what was written wrong, or is not installed, is told as everywhere.
+    if (isMooncakeKvError(error, "ERR_STORE")) return unasked(error.message, true);
+    throw error;
+  }
   try {
     return await askStore(store, engine, prompt);
   } finally {

@@ -67,7 +67,7 @@ async function loadMooncakeNative(
 ): Promise<ContractBackend> {
   const { resolveMooncakeNativeOptions } = await import("../../store/mooncake-native/options.js");
   const { nativeBackend } = await import("../../testing/contract/mooncake-native-world.js");
-  const { library } = resolveMooncakeNativeOptions(
+  const { library } = await resolveMooncakeNativeOptions(
     { library: location === "" ? undefined : location, master: "127.0.0.1:1" },
     environment,
   );

@@ -1,26 +1,30 @@
-import { randomBytes } from "node:crypto";
 import { isMooncakeKvError } from "../../errors.js";
-import { storeCode } from "../../store/codes.js";
-import { parseMasterAddress, probeMaster } from "../../store/mooncake/master-address.js";
-import { MooncakeStore } from "../../store/mooncake/mooncake-store.js";
-import {
-  type MooncakeStoreOptions,
-  type ResolvedMooncakeOptions,
-  resolveMooncakeOptions,
-} from "../../store/mooncake/options.js";
+import { reachMaster } from "../../store/cluster/master-address.js";
+import { parseMetadataServer, probeMetadataServer } from "../../store/cluster/metadata-server.js";
+import { withoutPassword } from "../../store/cluster/redacted.js";
+import { sizeText } from "../../store/cluster/size-text.js";
+import { type MooncakeStore, type MooncakeStoreOptions, openStore } from "../../store/index.js";
+import { type ResolvedMooncakeOptions, resolveMooncakeOptions } from "../../store/mooncake/options.js";
 import { type Finding, missing, ok, skipped } from "./finding.js";
+import { joinRemedies } from "./join-remedies.js";
+import { roundTrip } from "./round-trip.js";
 
 const SUBJECTS = ["configuration", "master", "connection", "segment", "round trip"] as const;
 
-/** Milliseconds that the master may take to accept a connection. */
+/** Milliseconds that a component may take to accept a connection. */
 const PROBE_MS = 2_000;
 
-/** Bytes of the value that goes there and back. */
-const VALUE_BYTES = 100_000;
-
-const NO_AVAILABLE_HANDLE = -200;
-
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A cluster to look at. */
+export interface ClusterQuestion {
+  readonly options: MooncakeStoreOptions;
+  /** Whether to see, too, if this machine can give the memory that the options say. */
+  readonly withMemory: boolean;
+  readonly environment: Environment;
+  /** Whether all that runs here is there. */
+  readonly usable: boolean;
+}
 
 /** What was found out about a cluster. */
 export interface ClusterReport {
@@ -29,65 +33,39 @@ export interface ClusterReport {
   readonly log: string;
 }
 
-/** Whether the cluster that the options name works: each check needs the one before. `usable`: all that runs here is there. */
-export async function clusterChecks(
-  options: MooncakeStoreOptions,
-  environment: Environment,
-  usable: boolean,
-): Promise<ClusterReport> {
+/**
+ * Whether the cluster that the options name works: each check needs the one before. The object goes there and back without
+ * memory of this process, so that a pool is never called usable because of it.
+ */
+export async function clusterChecks(question: ClusterQuestion): Promise<ClusterReport> {
   const findings: Finding[] = [];
   const log: string[] = [];
-  for await (const finding of examine(options, environment, usable, log)) findings.push(finding);
-  const needs = usable ? findings.at(-1)!.subject : "what is missing above";
-  const rest = SUBJECTS.slice(findings.length).map((subject) => skipped(subject, `needs: ${needs}`));
+  for await (const finding of examine(question, log)) findings.push(finding);
+  const needs = question.usable ? findings.at(-1)!.subject : "what is missing above";
+  const seen = findings.map(({ subject }) => subject);
+  const rest = SUBJECTS.filter((subject) => !seen.includes(subject)).map((subject) =>
+    skipped(subject, `needs: ${needs}`),
+  );
   return { findings: [...findings, ...rest], log: log.join("") };
 }
 
-async function* examine(
-  options: MooncakeStoreOptions,
-  environment: Environment,
-  usable: boolean,
-  log: string[],
-): AsyncGenerator<Finding> {
-  let resolved: ResolvedMooncakeOptions;
-  try {
-    resolved = resolveMooncakeOptions(options, { ...environment } as NodeJS.ProcessEnv);
-  } catch (error) {
-    yield missing("configuration", true, messageOf(error), [
-      'Write a file as {"master_server_address": "127.0.0.1:50051", "metadata_server": "P2PHANDSHAKE", "protocol": "tcp"} and name it: --store mooncake:./mooncake.json, or MOONCAKE_CONFIG_PATH',
-      "Or name the master alone: --store mooncake:?master=127.0.0.1:50051",
-    ]);
-    return;
-  }
-  const { masterServerAddress, metadataServer, protocol } = resolved;
-  yield ok("configuration", `master ${masterServerAddress}, metadata ${metadataServer}, ${protocol}`);
-
-  const address = parseMasterAddress(masterServerAddress);
-  try {
-    const local = address ? await probeMaster(address, PROBE_MS) : "found through its backend";
-    yield ok("master", `${masterServerAddress} accepts connections (this machine: ${local})`);
-  } catch (error) {
-    yield missing("master", true, messageOf(error), [
-      "Start one: mooncake_master --rpc_port=50051 (it comes with the Python package)",
-      "Does it run elsewhere? Correct master_server_address, and let the port through the firewall",
-    ]);
-    return;
-  }
-  if (!usable) return;
-
-  let store: MooncakeStore;
-  try {
-    store = await MooncakeStore.open({ ...options, environment: environment as Record<string, string> });
-  } catch (error) {
-    if (isMooncakeKvError(error)) log.push(...((error.details["log"] as string[] | undefined) ?? []));
-    yield missing("connection", true, messageOf(error), [
-      "Client and master must be of the same release: compare mooncake_master --version with the package above",
-      "All participants must use the same metadata server (P2PHANDSHAKE, or one address)",
-    ]);
+async function* examine(question: ClusterQuestion, log: string[]): AsyncGenerator<Finding> {
+  const resolved = yield* configuration(question);
+  if (resolved === undefined) return;
+  const reachable = yield* components(resolved);
+  if (!reachable || !question.usable) return;
+  const store = await join(question, resolved, "requester", log);
+  if (!("close" in store)) {
+    yield store;
     return;
   }
   try {
-    yield ok("connection", `set up as ${store.hostname} with ${store.version}`);
+    yield ok(
+      "connection",
+      `joined as ${store.hostname} with ${store.version}, giving no memory to the cluster`,
+    );
+    if (question.withMemory && resolved.globalSegmentSize > 0n)
+      yield await ownMemory(question, resolved, log);
     yield* roundTrip(store);
   } finally {
     await store.close();
@@ -95,44 +73,99 @@ async function* examine(
   }
 }
 
-async function* roundTrip(store: MooncakeStore): AsyncGenerator<Finding> {
-  const key = `mooncake-kv:doctor:${randomBytes(12).toString("hex")}`;
-  const value = new Uint8Array(randomBytes(VALUE_BYTES));
-  const put = (await store.put([key], [value])).codes[0]!;
-  if (put === NO_AVAILABLE_HANDLE) {
-    yield missing("segment", true, `a put of ${VALUE_BYTES} bytes finds no room (code -200)`, [
-      "No process gives memory to the cluster: start one, such as mooncake_client --host=HOST --global_segment_size=4GB",
-      "Or let this process give some: global_segment_size in the configuration, or --store 'mooncake:?globalSegmentSize=1GiB'",
-      "There is memory? Then it is full of objects that can't be evicted: wait for their leases to end",
-    ]);
-    return;
-  }
-  if (put !== 0) {
-    yield missing("segment", true, `a put fails with ${codeText(put)}`, [
-      "The owner of the memory must be reachable from here: names and ports of its host (12300-14300, 15000-17000) as it announces them",
-    ]);
-    return;
-  }
-  const { replicas } = await store.replicas([key]);
-  yield ok("segment", `the master placed an object at ${replicas[0]?.[0]?.segment ?? "an unknown place"}`);
-  const { codes, values } = await store.get([key]);
-  const equal = values[0] !== undefined && Buffer.from(values[0]).equals(value);
-  await store.remove([key], { force: true });
-  if (equal) yield ok("round trip", `${VALUE_BYTES} bytes put, read back equal, removed`);
-  else
-    yield missing(
-      "round trip",
-      true,
-      codes[0]! < 0n
-        ? `reading back fails with ${codeText(Number(codes[0]))}`
-        : "other bytes came back than were put",
-      ["Read what Mooncake logged: mooncake-kv doctor --log"],
+async function* configuration({
+  options,
+  environment,
+}: ClusterQuestion): AsyncGenerator<Finding, ResolvedMooncakeOptions | undefined> {
+  try {
+    const resolved = await resolveMooncakeOptions(options, { ...environment });
+    const { masterServerAddress, metadataServer, protocol, globalSegmentSize } = resolved;
+    const segment = globalSegmentSize > 0n ? `, a segment of ${sizeText(globalSegmentSize)}` : "";
+    yield ok(
+      "configuration",
+      withoutPassword(`master ${masterServerAddress}, metadata ${metadataServer}, ${protocol}${segment}`),
     );
+    return resolved;
+  } catch (error) {
+    yield missing("configuration", true, messageOf(error), [
+      'Write a file as {"master_server_address": "127.0.0.1:50051", "metadata_server": "P2PHANDSHAKE", "protocol": "tcp"} and name it: --store mooncake:./mooncake.json, or MOONCAKE_CONFIG_PATH',
+      "Or name the master alone: --store mooncake:?master=127.0.0.1:50051",
+    ]);
+    return undefined;
+  }
 }
 
-function codeText(code: number): string {
-  const { name, meaning } = storeCode(code);
-  return `${name} (${code}: ${meaning})`;
+/** Master and metadata server: whether somebody listens there. */
+async function* components({
+  masterServerAddress,
+  metadataServer,
+}: ResolvedMooncakeOptions): AsyncGenerator<Finding, boolean> {
+  const master = withoutPassword(masterServerAddress);
+  try {
+    const { contacted, localAddress } = await reachMaster(masterServerAddress, PROBE_MS);
+    if (contacted === "unknown")
+      yield skipped("master", `${master} can only be contacted by Mooncake itself`);
+    else if (contacted === "etcd")
+      yield ok("master", `the etcd of ${master} accepts connections; it names the leading master`);
+    else yield ok("master", `${master} accepts connections (this machine: ${localAddress})`);
+  } catch (error) {
+    yield missing("master", true, messageOf(error), [
+      "Start one: mooncake_master --rpc_port=50051 (it comes with the Python package)",
+      "Does it run elsewhere? Correct master_server_address, and let the port through the firewall",
+    ]);
+    return false;
+  }
+  const { kind } = parseMetadataServer(metadataServer);
+  if (kind === "handshake") return true;
+  try {
+    await probeMetadataServer(metadataServer, PROBE_MS);
+    yield ok(
+      "metadata server",
+      `${withoutPassword(metadataServer)} accepts connections${kind === "etcd" ? " (an etcd)" : ""}`,
+    );
+    return true;
+  } catch (error) {
+    yield missing("metadata server", true, messageOf(error), joinRemedies("metadata server"));
+    return false;
+  }
+}
+
+/** Joins the cluster once more with the memory that was asked for, and leaves it again. */
+async function ownMemory(
+  question: ClusterQuestion,
+  resolved: ResolvedMooncakeOptions,
+  log: string[],
+): Promise<Finding> {
+  const store = await join(question, resolved, "configured", log);
+  if (!("close" in store)) return { ...store, subject: "own memory" };
+  await store.close();
+  log.push(store.log());
+  return ok("own memory", `${sizeText(resolved.globalSegmentSize)} given to the cluster, and taken back`);
+}
+
+/** A store on the cluster, or why there is none. */
+async function join(
+  { options, environment }: ClusterQuestion,
+  resolved: ResolvedMooncakeOptions,
+  role: "requester" | "configured",
+  log: string[],
+): Promise<MooncakeStore | Finding> {
+  const { masterServerAddress: master, metadataServer, protocol, deviceName, tenantId, python } = resolved;
+  const { globalSegmentSize: _size, ...others } = options;
+  try {
+    return await openStore({
+      backend: "mooncake",
+      ...others,
+      ...{ master, metadataServer, protocol, deviceName, tenantId, python, role },
+      localHostname: resolved.localHostname,
+      globalSegmentSize: role === "requester" ? 0 : resolved.globalSegmentSize,
+      environment: environment as Record<string, string>,
+    });
+  } catch (error) {
+    const details = isMooncakeKvError(error) ? error.details : {};
+    log.push(...((details["log"] as string[] | undefined) ?? []).map((line) => `${line}\n`));
+    return missing("connection", true, messageOf(error), joinRemedies(details["component"]));
+  }
 }
 
 function messageOf(error: unknown): string {

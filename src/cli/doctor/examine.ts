@@ -1,13 +1,17 @@
-import type { MooncakeStoreOptions } from "../../store/mooncake/options.js";
+import type { MooncakeStoreOptions } from "../../store/index.js";
+import { givesMemoryItself } from "../ask-only.js";
 import { buildChecks } from "./build-checks.js";
 import { clusterChecks } from "./cluster-checks.js";
 import type { Finding } from "./finding.js";
-import { ok } from "./finding.js";
+import { ok, skipped } from "./finding.js";
 import { pythonChecks } from "./python-checks.js";
+import { storeCheck } from "./store-check.js";
 
 /** What is to be examined. */
 export interface Examination {
-  /** Options of the Mooncake store that is wanted; undefined when none is: then only the addon is needed. */
+  /** The URI of the store that is wanted. */
+  readonly store: string;
+  /** The options in it where it is a `mooncake:` store: that one needs Python, and has checks of its own. */
   readonly mooncake: MooncakeStoreOptions | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -20,7 +24,7 @@ export interface Diagnosis {
 }
 
 /** Looks at everything that the package works with. Nothing is changed but for one object that is put and removed again. */
-export async function examine({ mooncake, environment }: Examination): Promise<Diagnosis> {
+export async function examine({ store, mooncake, environment }: Examination): Promise<Diagnosis> {
   const python = mooncake?.python ?? (environment["MOONCAKE_KV_PYTHON"] || "python3");
   const [build, pythonFindings] = await Promise.all([
     buildChecks(environment),
@@ -31,8 +35,12 @@ export async function examine({ mooncake, environment }: Examination): Promise<D
     ...build,
     ...pythonFindings,
   ];
-  if (mooncake === undefined) return { findings: local, log: "" };
   const usable = local.every(({ status }) => status !== "missing");
-  const cluster = await clusterChecks(mooncake, environment, usable);
+  if (mooncake === undefined) {
+    const finding = usable ? await storeCheck(store) : skipped("store", "needs: what is missing above");
+    return { findings: [...local, finding], log: "" };
+  }
+  const withMemory = givesMemoryItself(store);
+  const cluster = await clusterChecks({ options: mooncake, withMemory, environment, usable });
   return { findings: [...local, ...cluster.findings], log: cluster.log };
 }

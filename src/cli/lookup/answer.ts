@@ -23,14 +23,20 @@ export interface Answer {
 /** The answer when there is nothing to ask about; undefined when there is. */
 export function nothingToAsk({ blockHashes, blockSize, numTokens }: Prompt): Answer | undefined {
   if (blockHashes.length > 0) return undefined;
-  const unknown =
+  return unasked(
     numTokens === undefined || numTokens === 0
       ? "no tokens"
-      : `no full block: ${numTokens} tokens, and a block has ${blockSize}`;
+      : `no full block: ${numTokens} tokens, and a block has ${blockSize}`,
+    false,
+  );
+}
+
+/** The answer when no key was asked for: because there is none to ask for, or because the store can't be opened, a failure. */
+export function unasked(unknown: string, failed: boolean): Answer {
   return {
     hitTokens: null,
     unknown,
-    failed: false,
+    failed,
     tailKeyBoundaries: [],
     keysAsked: 0,
     questions: 0,

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { KeyList } from "../keys.js";
+import type { KeyList } from "../shared/keys.js";
 
 /** How much of a request line the keys of one query may take; 100,000 bytes were seen to work. */
 const LINE_BYTES = 32_768;
@@ -11,6 +11,8 @@ const KEYS_A_QUERY = 256;
 export interface CarriedKey {
   /** Position in the call. */
   readonly index: number;
+  /** Bytes of the key. */
+  readonly bytes: number;
   /** The key as it stands in the answer. */
   readonly text: string;
   /** The key as it stands in the request line. */
@@ -50,6 +52,11 @@ const NAMES: ReadonlyMap<number, string> = new Map([
   [0x20, "space"],
   [0x26, '"&"'],
 ]);
+
+/** A key that is UTF-8 as text, all of it: a decoder would drop U+FEFF at its start. */
+export function keyText(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString("utf8");
+}
 
 /** A key in the parameter of `/batch_query_keys`: what the server would read as something else is percent-encoded. */
 export function encodeForBatchQuery(key: Uint8Array): string {

@@ -1,7 +1,8 @@
 import { connect, type Socket } from "node:net";
-import type { Deadline } from "./deadline.js";
+import { CODE } from "../shared/codes.js";
+import type { Deadline } from "../shared/deadline.js";
 import { type Endpoint, formatEndpoint } from "./endpoint.js";
-import { AdminFailure, deadlinePassed } from "./failure.js";
+import { AdminFailure, adminFailure, deadlinePassed } from "./failure.js";
 
 /** Opcode of a read whose answer starts with a status. */
 const READ_ACKNOWLEDGED = 0x80;
@@ -10,7 +11,7 @@ const READ_ACKNOWLEDGED = 0x80;
 const STATUS_MAGIC = 0x4d435456;
 
 /** Bytes of one request: an owner that has to give up early wastes no more than this. */
-const PIECE = 16 * 1024 * 1024;
+const PIECE: number = 16 << 20;
 
 /** Takes the bytes of a read as they arrive. They are only valid during the call. */
 export type ByteSink = (bytes: Uint8Array) => void;
@@ -116,7 +117,7 @@ export class DataConnection {
       try {
         pending.sink(bytes);
       } catch (error) {
-        this.#fail(new AdminFailure(-1, (error as Error).message));
+        this.#fail(adminFailure(error));
         return;
       }
     }
@@ -140,7 +141,7 @@ export class DataConnection {
   }
 
   #break(what: string): void {
-    this.#fail(new AdminFailure(-800, `${this.#where} ${what}`));
+    this.#fail(new AdminFailure(CODE.TRANSFER_FAIL, `${this.#where} ${what}`));
   }
 
   #fail(failure: AdminFailure): void {

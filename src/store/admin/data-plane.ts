@@ -1,11 +1,15 @@
+import { CODE } from "../shared/codes.js";
+import type { Deadline } from "../shared/deadline.js";
 import { type ByteSink, DataConnection } from "./data-connection.js";
-import type { Deadline } from "./deadline.js";
 import { type Endpoint, formatEndpoint } from "./endpoint.js";
 import { adminFailure } from "./failure.js";
 import { askDataEndpoint } from "./handshake.js";
 
 /** Milliseconds after which an idle connection is closed. */
 const IDLE_MS = 5_000;
+
+/** Owners that are remembered; a cluster has fewer, unless its master makes them up. */
+const MOST_OWNERS = 1024;
 
 /** What is known about one owner of memory. */
 interface Owner {
@@ -41,7 +45,7 @@ export class DataPlane {
         await this.#readFrom(known, address, size, sink, deadline);
         return;
       } catch (error) {
-        if (deadline.expired || adminFailure(error).storeCode !== -800) throw error;
+        if (deadline.expired || adminFailure(error).storeCode !== CODE.TRANSFER_FAIL) throw error;
         // The owner closed the idle connection, or was started again and serves elsewhere: ask it anew.
         this.#forget(name, known);
         restart();
@@ -50,7 +54,7 @@ export class DataPlane {
     const owner: Owner = { endpoint: await askDataEndpoint(handshake, deadline), idle: [] };
     await this.#readFrom(owner, address, size, sink, deadline);
     if (this.#closed || this.#owners.has(name)) closeIdle(owner);
-    else this.#owners.set(name, owner);
+    else this.#remember(name, owner);
   }
 
   close(): void {
@@ -76,6 +80,12 @@ export class DataPlane {
     }
     if (this.#closed || !connection.usable) connection.destroy();
     else keepIdle(owner, connection);
+  }
+
+  #remember(name: string, owner: Owner): void {
+    const [oldest] = this.#owners;
+    if (this.#owners.size === MOST_OWNERS) this.#forget(...oldest!);
+    this.#owners.set(name, owner);
   }
 
   #forget(name: string, owner: Owner): void {

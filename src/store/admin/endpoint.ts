@@ -4,8 +4,12 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** Longer than any name that DNS has. */
+const LONGEST = 300;
+
 /** Parses "host:port", where an IPv6 address stands in brackets; undefined for anything else. */
 export function parseEndpoint(text: string): Endpoint | undefined {
+  if (text.length > LONGEST) return undefined;
   const match = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:[\]/]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);

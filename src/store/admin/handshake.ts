@@ -1,6 +1,9 @@
 import { connect } from "node:net";
 import { describe } from "../../errors.js";
-import type { Deadline } from "./deadline.js";
+import { CODE } from "../shared/codes.js";
+import type { Deadline } from "../shared/deadline.js";
+import { DESCRIPTOR_LIMIT } from "./answer-limits.js";
+import { ByteCollector } from "./byte-collector.js";
 import { type Endpoint, formatEndpoint, isPort } from "./endpoint.js";
 import { AdminFailure, deadlinePassed } from "./failure.js";
 import { parseExactJson } from "./json.js";
@@ -8,8 +11,8 @@ import { parseExactJson } from "./json.js";
 /** Frame type of a metadata exchange. */
 const METADATA = 1;
 
-/** The longest answer taken: Mooncake's own limit (`MC_HANDSHAKE_MAX_LENGTH`). */
-const LONGEST = 1 << 20;
+/** Bytes before the JSON of a frame. */
+const HEAD = 9;
 
 /** What we say about ourselves: nobody that could be read from. */
 const OURSELVES = JSON.stringify({ name: "", protocol: "tcp", devices: [], buffers: [] });
@@ -38,63 +41,70 @@ function exchange(owner: Endpoint, deadline: Deadline): Promise<Buffer> {
       socket.destroy();
       reject(deadlinePassed(where, deadline.ms));
     });
-    let received = Buffer.alloc(0);
+    const received = new ByteCollector();
     socket.on("connect", () => socket.write(frame(OURSELVES)));
     socket.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      const body = answerBody(received);
-      if (body === "odd") fail(new AdminFailure(-800, `${where} does not speak Mooncake's handshake`));
+      received.add(chunk);
+      const body = answerBody(received.bytes);
+      if (body === "odd")
+        fail(new AdminFailure(CODE.TRANSFER_FAIL, `${where} does not speak Mooncake's handshake`));
       if (typeof body !== "object") return;
       stop();
       socket.destroy();
       resolve(body);
     });
     socket.on("error", (error) =>
-      fail(new AdminFailure(-800, `${where} can't be reached: ${error.message}`)),
+      fail(new AdminFailure(CODE.TRANSFER_FAIL, `${where} can't be reached: ${error.message}`)),
     );
-    socket.on("close", () => fail(new AdminFailure(-800, `${where} closed the connection`)));
+    socket.on("close", () => fail(new AdminFailure(CODE.TRANSFER_FAIL, `${where} closed the connection`)));
   });
 }
 
 function frame(json: string): Buffer {
   const body = Buffer.from(json);
-  const bytes = Buffer.alloc(9 + body.length);
+  const bytes = Buffer.alloc(HEAD + body.length);
   bytes.writeBigUInt64LE(BigInt(body.length + 1), 0);
   bytes[8] = METADATA;
-  body.copy(bytes, 9);
+  body.copy(bytes, HEAD);
   return bytes;
 }
 
 /** The JSON of an answer that is complete. */
 function answerBody(received: Buffer): Buffer | "incomplete" | "odd" {
-  if (received.length < 9) return "incomplete";
+  if (received.length < HEAD) return "incomplete";
   const length = received.readBigUInt64LE(0);
-  if (length < 1n || length > LONGEST || received[8] !== METADATA) return "odd";
+  if (length < 1n || length > DESCRIPTOR_LIMIT.bytes || received[8] !== METADATA) return "odd";
   const end = 8 + Number(length);
-  return received.length < end ? "incomplete" : received.subarray(9, end);
+  return received.length < end ? "incomplete" : received.subarray(HEAD, end);
 }
 
 function readDescriptor(body: Buffer, owner: Endpoint): Endpoint {
   const where = `the segment descriptor of ${formatEndpoint(owner)}`;
   let descriptor: ReturnType<typeof parseExactJson>;
   try {
-    descriptor = parseExactJson(body.toString("utf8"));
+    descriptor = parseExactJson(body.toString("utf8"), DESCRIPTOR_LIMIT.values);
   } catch (error) {
-    throw new AdminFailure(-800, `${where} is no JSON: ${(error as Error).message}`);
+    throw new AdminFailure(CODE.TRANSFER_FAIL, `${where} is no JSON: ${(error as Error).message}`);
   }
-  if (!(descriptor instanceof Map)) throw new AdminFailure(-800, `${where} is no object`);
+  if (!(descriptor instanceof Map)) throw new AdminFailure(CODE.TRANSFER_FAIL, `${where} is no object`);
   const protocol = descriptor.get("protocol");
   if (protocol !== "tcp")
-    throw new AdminFailure(-1012, `${where} has protocol ${describe(protocol)}; only plain TCP can be read`);
+    throw new AdminFailure(
+      CODE.NOT_SUPPORTED,
+      `${where} has protocol ${describe(protocol)}; only plain TCP can be read`,
+    );
   const version = descriptor.get("tcp_proto_version");
   if (version !== 2n)
     throw new AdminFailure(
-      -1012,
+      CODE.NOT_SUPPORTED,
       `${where} has tcp_proto_version ${describe(version)}; only version 2, which acknowledges reads, can be read`,
     );
   const port = Number(descriptor.get("tcp_data_port"));
   if (!isPort(port))
-    throw new AdminFailure(-800, `${where} has tcp_data_port ${describe(descriptor.get("tcp_data_port"))}`);
+    throw new AdminFailure(
+      CODE.TRANSFER_FAIL,
+      `${where} has tcp_data_port ${describe(descriptor.get("tcp_data_port"))}`,
+    );
   const host = descriptor.get("tcp_data_host");
   return { host: typeof host === "string" && isHost(host) ? host : owner.host, port };
 }

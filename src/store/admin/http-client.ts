@@ -1,6 +1,8 @@
 import http from "node:http";
 import https from "node:https";
-import type { Deadline } from "./deadline.js";
+import { CODE } from "../shared/codes.js";
+import type { Deadline } from "../shared/deadline.js";
+import { ByteCollector } from "./byte-collector.js";
 import { AdminFailure, deadlinePassed } from "./failure.js";
 
 /** An answer of the master's HTTP interface. */
@@ -11,6 +13,9 @@ export interface HttpAnswer {
 
 /** Milliseconds after which an idle connection is closed. */
 const IDLE_MS = 10_000;
+
+/** Bytes of an answer that are taken before others of this process have their turn. */
+const BYTES_A_TURN = 64 << 10;
 
 /**
  * GET requests over kept-alive connections, a bounded number at a time. Failures are `AdminFailure`: -901 for a passed
@@ -37,21 +42,40 @@ export class HttpClient {
   }
 
   /** The whole answer to GET `path`, which is sent as it is: one character a byte, none below 0x21. */
-  async get(path: string, deadline: Deadline, maxBytes: number): Promise<HttpAnswer> {
+  async get(path: string, deadline: Deadline, mostBytes: number): Promise<HttpAnswer> {
+    const body = new ByteCollector();
+    const status = await this.read(path, deadline, mostBytes, (part) => body.add(part));
+    return { status, body: body.take() };
+  }
+
+  /** The status of the answer to GET `path`; `sink` gets its body part by part, and nothing after the call. */
+  async read(
+    path: string,
+    deadline: Deadline,
+    mostBytes: number,
+    sink: (part: Buffer) => void,
+  ): Promise<number> {
     const response = await this.open(path, deadline);
-    const chunks: Buffer[] = [];
     let size = 0;
+    let pauseAt = BYTES_A_TURN;
     await new Promise<void>((resolve, reject) => {
-      const stop = deadline.whenExpired(() => {
+      const fail = (failure: AdminFailure): void => {
         response.destroy();
-        reject(this.#late(deadline));
-      });
-      response.on("data", (chunk: Buffer) => {
-        size += chunk.length;
-        chunks.push(chunk);
-        if (size <= maxBytes) return;
-        response.destroy();
-        reject(new AdminFailure(-10, `the answer of ${this.address} is larger than ${maxBytes} bytes`));
+        reject(failure);
+      };
+      const stop = deadline.whenExpired(() => fail(this.#late(deadline)));
+      response.on("data", (part: Buffer) => {
+        size += part.length;
+        if (size > mostBytes) {
+          const what = `the answer of ${this.address} is larger than ${mostBytes} bytes`;
+          fail(new AdminFailure(CODE.BUFFER_OVERFLOW, what));
+          return;
+        }
+        sink(part);
+        if (size < pauseAt) return;
+        pauseAt = size + BYTES_A_TURN;
+        response.pause();
+        setImmediate(() => response.resume());
       });
       response.on("error", (error) => reject(this.#broken(error)));
       response.on("close", () => {
@@ -60,7 +84,7 @@ export class HttpClient {
         else reject(this.#broken(new Error("the answer ended too early")));
       });
     });
-    return { status: response.statusCode ?? 0, body: Buffer.concat(chunks, size) };
+    return response.statusCode ?? 0;
   }
 
   /** The answer to GET `path` from its head on; the caller reads or destroys the rest. */
@@ -111,7 +135,7 @@ export class HttpClient {
   #broken(error: Error): AdminFailure {
     const code = (error as NodeJS.ErrnoException).code;
     const why = error.message || code || "no reason given";
-    return new AdminFailure(-900, `the master's HTTP interface at ${this.address} failed: ${why}`);
+    return new AdminFailure(CODE.RPC_FAIL, `the master's HTTP interface at ${this.address} failed: ${why}`);
   }
 }
 

@@ -1,21 +1,19 @@
-import type { KeyList } from "../keys.js";
+import { CODE } from "../shared/codes.js";
+import type { Deadline } from "../shared/deadline.js";
+import type { KeyList } from "../shared/keys.js";
+import { inLanes } from "../shared/lanes.js";
 import type { AdminClient } from "./admin-client.js";
-import type { KeyAnswer } from "./answers.js";
 import {
   batchQueries,
   type CarriedKey,
   encodeForBatchQuery,
   keyBytes,
+  keyText,
   notForBatchQuery,
 } from "./carried-keys.js";
-import type { Deadline } from "./deadline.js";
 import { type AdminFailure, adminFailure, deadlinePassed } from "./failure.js";
-import { inLanes } from "./in-lanes.js";
+import type { KeyAnswer } from "./key-answers.js";
 import { Outcomes } from "./outcomes.js";
-
-const INVALID_PARAMS = -600;
-const INVALID_REPLICA = -702;
-const OBJECT_NOT_FOUND = -704;
 
 /**
  * Asks the master about every key, several queries at a time, without a lease. `found` turns what is known of an object
@@ -29,7 +27,7 @@ export async function inspectKeys(
   deadline: Deadline,
 ): Promise<Outcomes> {
   const outcomes = new Outcomes(keys.length);
-  await inLanes(batchQueries(carried(keys, outcomes)), lanes, async (query) => {
+  await inLanes(batchQueries(carried(keys, outcomes, deadline)), lanes, async (query) => {
     const answers = await ask(client, query, deadline);
     for (const key of query) {
       if (answers instanceof Map) settle(outcomes, key, answers.get(key.text), found);
@@ -39,14 +37,16 @@ export async function inspectKeys(
   return outcomes;
 }
 
-/** The keys to ask for; those that no query can carry are settled instead. */
-function* carried(keys: KeyList, outcomes: Outcomes): Generator<CarriedKey> {
+/** The keys to ask for; those that no query can carry are settled instead, and those for which there is no time. */
+function* carried(keys: KeyList, outcomes: Outcomes, deadline: Deadline): Generator<CarriedKey> {
+  const late = deadlinePassed("the call", deadline.ms);
   for (let index = 0; index < keys.length; index++) {
     const bytes = keyBytes(keys, index);
     const refusal = notForBatchQuery(bytes);
-    if (bytes.length === 0) outcomes.fail(index, OBJECT_NOT_FOUND);
-    else if (refusal !== undefined) outcomes.fail(index, INVALID_PARAMS, refusal);
-    else yield { index, text: keys.at(index), encoded: encodeForBatchQuery(bytes) };
+    if (bytes.length === 0) outcomes.fail(index, CODE.OBJECT_NOT_FOUND);
+    else if (refusal !== undefined) outcomes.fail(index, CODE.INVALID_PARAMS, refusal);
+    else if (deadline.expired) outcomes.failWith(index, late);
+    else yield { index, bytes: bytes.length, text: keyText(bytes), encoded: encodeForBatchQuery(bytes) };
   }
 }
 
@@ -69,9 +69,10 @@ function settle(
   answer: KeyAnswer | undefined,
   found: (answer: KeyAnswer, index: number) => bigint,
 ): void {
-  if (answer === undefined) outcomes.fail(key.index, -1, "the master's answer leaves the key out");
-  else if (answer.code !== 0) outcomes.fail(key.index, answer.code, answer.reason);
+  if (answer === undefined)
+    outcomes.fail(key.index, CODE.INTERNAL_ERROR, "the master's answer leaves the key out");
+  else if (answer.code !== CODE.OK) outcomes.fail(key.index, answer.code, answer.reason);
   else if (answer.memory.length + answer.stored.length === 0)
-    outcomes.fail(key.index, INVALID_REPLICA, "the master knows the object, but no replica of it");
+    outcomes.fail(key.index, CODE.INVALID_REPLICA, "the master knows the object, but no replica of it");
   else outcomes.succeed(key.index, found(answer, key.index));
 }

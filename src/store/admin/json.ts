@@ -8,7 +8,6 @@ export type ExactJsonObject = ReadonlyMap<string, ExactJson>;
 const DEEPEST = 32;
 
 const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
-const SPACE = /[ \t\n\r]*/y;
 const WORDS = [
   ["true", true],
   ["false", false],
@@ -16,12 +15,13 @@ const WORDS = [
 ] as const;
 
 /**
- * Parses JSON without rounding: whole numbers written without fraction and exponent become bigint.
+ * Parses JSON without rounding: whole numbers written without fraction and exponent become bigint. A value costs many
+ * times the memory of its text, and time: text of more than `mostValues` values is refused before it is read to its end.
  *
- * @throws SyntaxError that says where the text stops being JSON, or that it is nested too deeply.
+ * @throws SyntaxError that says where the text stops being JSON, or that it is nested too deeply or has too many values.
  */
-export function parseExactJson(text: string): ExactJson {
-  const parser = new Parser(text);
+export function parseExactJson(text: string, mostValues: number): ExactJson {
+  const parser = new Parser(text, mostValues);
   const value = parser.value(0);
   parser.end();
   return value;
@@ -29,14 +29,19 @@ export function parseExactJson(text: string): ExactJson {
 
 class Parser {
   readonly #text: string;
+  readonly #mostValues: number;
+  #values = 0;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, mostValues: number) {
     this.#text = text;
+    this.#mostValues = mostValues;
   }
 
   value(depth: number): ExactJson {
     if (depth > DEEPEST) throw new SyntaxError(`nested more than ${DEEPEST} levels deep`);
+    if (++this.#values > this.#mostValues)
+      throw new SyntaxError(`it has more than ${this.#mostValues} values`);
     this.#space();
     const first = this.#text[this.#at];
     if (first === "{") return this.#object(depth);
@@ -115,9 +120,11 @@ class Parser {
   }
 
   #space(): void {
-    SPACE.lastIndex = this.#at;
-    SPACE.exec(this.#text);
-    this.#at = SPACE.lastIndex;
+    for (;;) {
+      const sign = this.#text[this.#at];
+      if (sign !== " " && sign !== "\n" && sign !== "\t" && sign !== "\r") return;
+      this.#at++;
+    }
   }
 
   #unexpected(): SyntaxError {

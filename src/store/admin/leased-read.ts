@@ -1,11 +1,12 @@
 import { describe } from "../../errors.js";
+import { CODE } from "../shared/codes.js";
+import { Deadline } from "../shared/deadline.js";
 import type { AdminClient } from "./admin-client.js";
-import type { MemoryReplica } from "./answers.js";
 import type { ByteSink } from "./data-connection.js";
 import type { DataPlane } from "./data-plane.js";
-import type { Deadline } from "./deadline.js";
 import { type Endpoint, parseEndpoint } from "./endpoint.js";
 import { AdminFailure, adminFailure } from "./failure.js";
+import type { MemoryReplica } from "./key-answers.js";
 
 /** Where the bytes of a value go. */
 export interface Destination {
@@ -59,31 +60,30 @@ export async function readUnderLease(
     } catch (error) {
       failure = adminFailure(error);
       // Only an owner that fails makes another one worth trying.
-      if (failure.storeCode !== -800) throw failure;
+      if (failure.storeCode !== CODE.TRANSFER_FAIL) throw failure;
     } finally {
-      lease.release();
+      await lease.release();
     }
   }
-  throw failure ?? new AdminFailure(-800, "no replica could be read");
+  throw failure ?? new AdminFailure(CODE.TRANSFER_FAIL, "no replica could be read");
 }
 
 function readable(replicas: readonly MemoryReplica[]): [Readable, ...Readable[]] {
   if (replicas.length === 0)
     throw new AdminFailure(
-      -1012,
+      CODE.NOT_SUPPORTED,
       "the object has no replica in memory; only memory that is served over TCP can be read",
     );
   const candidates: Readable[] = [];
   for (const replica of replicas) {
     const owner = parseEndpoint(replica.endpoint);
-    if (replica.protocol === "tcp" && owner !== undefined && replica.size > 0n)
-      candidates.push({ replica, owner });
+    if (replica.protocol === "tcp" && owner !== undefined) candidates.push({ replica, owner });
   }
   const [first, ...others] = candidates;
   if (first !== undefined) return [first, ...others];
   const { protocol, endpoint } = replicas[0]!;
   throw new AdminFailure(
-    -1012,
+    CODE.NOT_SUPPORTED,
     protocol === "tcp"
       ? `the replica's endpoint ${describe(endpoint)} is no host:port that can be asked for its bytes`
       : `the replica is served with protocol ${describe(protocol)}; only plain TCP can be read`,
@@ -97,7 +97,7 @@ class Lease {
   readonly #deadline: Deadline;
   #granted = 0;
   #lost = false;
-  #renewal: NodeJS.Timeout | undefined;
+  #kept: { readonly until: AbortController; timer: NodeJS.Timeout; renewal: Promise<void> } | undefined;
 
   constructor(context: ReadContext, key: Uint8Array, deadline: Deadline) {
     this.#context = context;
@@ -106,29 +106,45 @@ class Lease {
   }
 
   /** Asks the master for the replicas, which grants the lease. */
-  async replicas(): Promise<MemoryReplica[]> {
+  async replicas(deadline: Deadline = this.#deadline): Promise<MemoryReplica[]> {
     // The lease starts no earlier than the question is sent.
     const asked = performance.now();
-    const replicas = await this.#context.client.queryKey(this.#key, this.#deadline);
+    const replicas = await this.#context.client.queryKey(this.#key, deadline);
     this.#granted = asked;
     return replicas;
   }
 
   /** Renews the lease for as long as `replica` is read. */
   keep(replica: MemoryReplica): void {
-    this.#renewal = setTimeout(() => void this.#renew(replica), this.#context.leaseMs / 2);
+    const until = new AbortController();
+    const renew = (): void => {
+      kept.renewal = this.#renew(replica, until.signal).then((goOn) => {
+        if (goOn && !until.signal.aborted) kept.timer = setTimeout(renew, this.#context.leaseMs / 2);
+      });
+    };
+    const kept = {
+      until,
+      timer: setTimeout(renew, this.#context.leaseMs / 2),
+      renewal: Promise.resolve(),
+    };
+    this.#kept = kept;
   }
 
-  release(): void {
-    clearTimeout(this.#renewal);
-    this.#renewal = undefined;
+  /** Ends `keep`; a renewal that is under way is nobody's business any more, and is given up. */
+  async release(): Promise<void> {
+    const kept = this.#kept;
+    if (kept === undefined) return;
+    this.#kept = undefined;
+    clearTimeout(kept.timer);
+    kept.until.abort();
+    await kept.renewal;
   }
 
   /** @throws AdminFailure -707 when the bytes may be those of another object. */
   check(): void {
     if (this.#lost || this.#elapsed())
       throw new AdminFailure(
-        -707,
+        CODE.LEASE_EXPIRED,
         `the lease of ${this.#context.leaseMs} ms ran out before the read ended; read again`,
       );
   }
@@ -137,20 +153,25 @@ class Lease {
     return performance.now() - this.#granted > this.#context.leaseMs;
   }
 
-  async #renew(replica: MemoryReplica): Promise<void> {
+  /** Whether the lease is worth another renewal. */
+  async #renew(replica: MemoryReplica, signal: AbortSignal): Promise<boolean> {
     const before = this.#granted;
+    // A renewal is of no use once the lease would have run out.
+    const deadline = new Deadline(this.#context.leaseMs, signal);
     let replicas: MemoryReplica[];
     try {
-      replicas = await this.replicas();
+      replicas = await this.replicas(deadline);
     } catch (error) {
       // Gone from the master: the bytes are nobody's now. A master that can't be asked decides nothing yet.
-      if (adminFailure(error).storeCode > -900) this.#lost = true;
-      return;
+      if (!signal.aborted && adminFailure(error).storeCode > CODE.RPC_FAIL) this.#lost = true;
+      return false;
+    } finally {
+      deadline.end();
     }
     // An answer that came too late may have granted a lease on what replaced the object.
     if (performance.now() - before > this.#context.leaseMs) this.#lost = true;
     if (!replicas.some((now) => sameMemory(now, replica))) this.#lost = true;
-    if (!this.#lost && this.#renewal !== undefined) this.keep(replica);
+    return !this.#lost;
   }
 }
 

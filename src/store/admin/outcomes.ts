@@ -1,3 +1,4 @@
+import { CODE } from "../shared/codes.js";
 import type { AdminFailure } from "./failure.js";
 
 /** What became of every key of a call: one of Mooncake's numbers, and for some failures a reason. */
@@ -7,7 +8,7 @@ export class Outcomes {
 
   /** Every key starts as failed inside (-1). */
   constructor(keys: number) {
-    this.#codes = new BigInt64Array(keys).fill(-1n);
+    this.#codes = new BigInt64Array(keys).fill(BigInt(CODE.INTERNAL_ERROR));
   }
 
   succeed(index: number, value: bigint): void {

@@ -1,4 +1,4 @@
-import type { Place } from "./memory-map.js";
+import type { Place } from "./region-memory.js";
 
 /** Spreads a stream of bytes over places, in order. */
 export class Scatter {
@@ -23,7 +23,7 @@ export class Scatter {
       const place = this.#places[this.#place];
       if (place === undefined) return;
       const size = Math.min(place.size - this.#done, bytes.length - taken);
-      if (size > 0) place.region.memory.write(place.offset + this.#done, bytes.subarray(taken, taken + size));
+      place.write(this.#done, bytes.subarray(taken, taken + size));
       taken += size;
       this.#done += size;
       if (this.#done === place.size) {

@@ -1,6 +1,6 @@
-import { describe, MooncakeKvError } from "../../errors.js";
 import type { NativeStoreOptions } from "../../native/addon.js";
-import { parseSize } from "../size.js";
+import { optionError, wholeOption, wordOption } from "../shared/option-values.js";
+import { parseSize } from "../shared/size.js";
 
 /**
  * Options of the embedded store. Those of mooncake_master have its names and its defaults; a URI writes them the same
@@ -8,27 +8,27 @@ import { parseSize } from "../size.js";
  */
 export interface EmbeddedStoreOptions {
   /** Bytes for values, as a number, a bigint, or text such as `"1GiB"`. Default 1 GiB. */
-  readonly capacity?: number | bigint | string;
+  readonly capacity?: number | bigint | string | undefined;
   /** Threads that share one large copy. Default: as many as there are processors, at least 2 and at most 4. */
-  readonly copyThreads?: number;
+  readonly copyThreads?: number | undefined;
   /** How long a read protects what it found, in milliseconds. Default: 10,000. */
-  readonly defaultKvLeaseTtl?: number;
+  readonly defaultKvLeaseTtl?: number | undefined;
   /** How long a soft pin lasts, in milliseconds. Default: 1,800,000. */
-  readonly defaultKvSoftPinTtl?: number;
+  readonly defaultKvSoftPinTtl?: number | undefined;
   /** The longest soft pin that a put may ask for, in milliseconds. Default: 86,400,000. */
-  readonly maxKvSoftPinTtl?: number;
+  readonly maxKvSoftPinTtl?: number | undefined;
   /** Whether soft-pinned objects are evicted when nothing else is left. Default: true. */
-  readonly allowEvictSoftPinnedObjects?: boolean;
+  readonly allowEvictSoftPinnedObjects?: boolean | undefined;
   /** Share of the objects that a round of eviction takes at least, from 0 to 1. Default: 0.05. */
-  readonly evictionRatio?: number;
+  readonly evictionRatio?: number | undefined;
   /** Share of the capacity above which eviction starts by itself, from 0 to 1. Default: 0.9. */
-  readonly evictionHighWatermarkRatio?: number;
+  readonly evictionHighWatermarkRatio?: number | undefined;
   /** Seconds after which another put may take over one that does not end. Default: 30. */
-  readonly putStartDiscardTimeoutSec?: number;
+  readonly putStartDiscardTimeoutSec?: number | undefined;
   /** Seconds for which the space of a replaced object stays taken. Default: 600. */
-  readonly putStartReleaseTimeoutSec?: number;
-  /** `"manual"`: leases and timeouts follow `EmbeddedStore.advanceClock`, for tests. Default: `"system"`. */
-  readonly clock?: "system" | "manual";
+  readonly putStartReleaseTimeoutSec?: number | undefined;
+  /** `"manual"`: leases and timeouts follow `advanceClock`, for tests. Default: `"system"`. */
+  readonly clock?: "system" | "manual" | undefined;
 }
 
 type Name = keyof EmbeddedStoreOptions;
@@ -36,7 +36,7 @@ type Read = (value: unknown, name: Name) => NativeStoreOptions;
 
 const READ: Readonly<Record<Name, Read>> = {
   capacity: (value, name) => ({ capacity: parseSize(value, name) }),
-  copyThreads: (value, name) => some({ copyThreads: number(value, name, 1, 64) }),
+  copyThreads: (value, name) => some({ copyThreads: wholeOption(name, value, { most: 64 }) }),
   defaultKvLeaseTtl: (value, name) => some({ leaseTtlMs: milliseconds(value, name) }),
   defaultKvSoftPinTtl: (value, name) => some({ softPinTtlMs: milliseconds(value, name) }),
   maxKvSoftPinTtl: (value, name) => some({ maxSoftPinTtlMs: milliseconds(value, name) }),
@@ -45,7 +45,7 @@ const READ: Readonly<Record<Name, Read>> = {
   evictionHighWatermarkRatio: (value, name) => some({ evictionHighWatermark: ratio(value, name) }),
   putStartDiscardTimeoutSec: (value, name) => some({ discardTimeoutMs: seconds(value, name) }),
   putStartReleaseTimeoutSec: (value, name) => some({ releaseTimeoutMs: seconds(value, name) }),
-  clock: (value) => some({ manualClock: clock(value) }),
+  clock: (value, name) => some({ manualClock: wordOption(name, value, ["system", "manual"]) === "manual" }),
 };
 
 /** The names of the options, as a URI writes them. */
@@ -75,18 +75,11 @@ function some(options: Omit<NativeStoreOptions, "capacity">): NativeStoreOptions
 const LONGEST_MS = 2 ** 52;
 
 function milliseconds(value: unknown, name: Name): number {
-  return number(value, name, 0, LONGEST_MS, " milliseconds");
+  return wholeOption(name, value, { least: 0, most: LONGEST_MS, unit: " milliseconds" });
 }
 
 function seconds(value: unknown, name: Name): number {
-  return 1000 * number(value, name, 0, 2 ** 42, " seconds");
-}
-
-function number(value: unknown, name: Name, least: number, most: number, unit = ""): number {
-  const count = typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : value;
-  if (typeof count !== "number" || !Number.isInteger(count) || count < least || count > most)
-    throw optionError(name, value, `a whole number from ${least} to ${most}${unit}`);
-  return count;
+  return 1000 * wholeOption(name, value, { least: 0, most: 2 ** 42, unit: " seconds" });
 }
 
 function ratio(value: unknown, name: Name): number {
@@ -100,16 +93,4 @@ function flag(value: unknown, name: Name): boolean {
   if (typeof value === "boolean") return value;
   if (value === "true" || value === "false") return value === "true";
   throw optionError(name, value, "true or false");
-}
-
-function clock(value: unknown): boolean {
-  if (value === "system" || value === "manual") return value === "manual";
-  throw optionError("clock", value, '"system" or "manual"');
-}
-
-function optionError(option: Name, value: unknown, expected: string): MooncakeKvError {
-  return new MooncakeKvError("ERR_CONFIG", `${option} is ${describe(value)}; it is ${expected}`, {
-    option,
-    value,
-  });
 }

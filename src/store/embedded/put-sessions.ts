@@ -1,8 +1,8 @@
 import type { SegmentTable } from "../../layout/segment-table.js";
 import type { Addon, NativeStore } from "../../native/addon.js";
-import { KeyList, type StoreKeys } from "../keys.js";
-import { checkedPutOptions, type PutOptions } from "../put-options.js";
-import { checkedSegments } from "../segments.js";
+import { checkedPutOptions, type PutOptions } from "../shared/call-options.js";
+import { KeyList, type StoreKeys } from "../shared/keys.js";
+import { checkedSegments } from "../shared/segments.js";
 import { nativePutConfig } from "./native-arguments.js";
 
 /**

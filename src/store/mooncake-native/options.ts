@@ -1,69 +1,40 @@
-import { describe, MooncakeKvError } from "../../errors.js";
-import { type MooncakeStoreOptions, resolveMooncakeOptions } from "../mooncake/options.js";
-import { parseSize } from "../size.js";
+import {
+  type ClusterAddresses,
+  checkClusterAddresses,
+  JOIN_OPTIONS,
+  type JoinOptions,
+  type ResolvedJoinOptions,
+  resolveJoinOptions,
+  sizeOption,
+} from "../cluster/join-options.js";
+import { P2P_HANDSHAKE } from "../cluster/metadata-server.js";
+import { withoutPassword } from "../cluster/redacted.js";
+import { optionError, wholeOption } from "../shared/option-values.js";
 
 /** The environment variable that names Mooncake's C library. */
 export const LIBRARY_VARIABLE = "MOONCAKE_STORE_LIBRARY";
 
-/** What opens a cluster is the same as for the sidecar. */
-type Shared = Pick<
-  MooncakeStoreOptions,
-  | "config"
-  | "master"
-  | "metadataServer"
-  | "localHostname"
-  | "protocol"
-  | "deviceName"
-  | "globalSegmentSize"
-  | "localBufferSize"
-  | "deadlineMs"
-  | "openDeadlineMs"
->;
-
 /** Options of the native Mooncake store. Numbers may be text, as in a URI; sizes are as `"64MiB"`. */
-export interface MooncakeNativeStoreOptions extends Shared {
+export interface MooncakeNativeStoreOptions extends JoinOptions {
   /** Mooncake's C library, `libmooncake_store.so`. Default: the one that `MOONCAKE_STORE_LIBRARY` names. */
-  readonly library?: string;
+  readonly library?: string | undefined;
   /** Calls that are inside the library at a time. Default: 4. */
-  readonly threads?: number | string;
+  readonly threads?: number | string | undefined;
   /** Bytes of the memory, one piece a thread, in which values lie contiguous for the library. Default: 16 MiB. */
-  readonly staging?: number | bigint | string;
+  readonly staging?: number | bigint | string | undefined;
 }
-
-const SHARED: readonly (keyof Shared)[] = [
-  "config",
-  "master",
-  "metadataServer",
-  "localHostname",
-  "protocol",
-  "deviceName",
-  "globalSegmentSize",
-  "localBufferSize",
-  "deadlineMs",
-  "openDeadlineMs",
-];
 
 /** The names of the options, as a URI writes them. */
 export const MOONCAKE_NATIVE_OPTIONS: readonly (keyof MooncakeNativeStoreOptions)[] = [
   "library",
-  ...SHARED,
+  ...JOIN_OPTIONS,
   "threads",
   "staging",
 ];
 
 /** Options with every default filled in. */
-export interface ResolvedMooncakeNativeOptions {
+export interface ResolvedMooncakeNativeOptions extends ResolvedJoinOptions {
   readonly library: string;
-  readonly masterServerAddress: string;
-  readonly metadataServer: string;
-  /** undefined: the address that leads to the master. */
-  readonly localHostname: string | undefined;
-  readonly protocol: string;
-  readonly deviceName: string;
-  readonly globalSegmentSize: bigint;
-  readonly localBufferSize: bigint;
-  readonly deadlineMs: number;
-  readonly openDeadlineMs: number;
   readonly threads: number;
   readonly staging: bigint;
 }
@@ -72,12 +43,12 @@ export interface ResolvedMooncakeNativeOptions {
  * Checks options, whose values may still be the text of a URI, and fills in what configuration file and environment say,
  * as for the sidecar. What would make the library end this process is refused.
  *
- * @throws MooncakeKvError `ERR_CONFIG` that names the option and what it may be.
+ * @throws MooncakeKvError `ERR_CONFIG` that names the option and what it may be, or the file and what is wrong with it.
  */
-export function resolveMooncakeNativeOptions(
+export async function resolveMooncakeNativeOptions(
   options: Readonly<Partial<Record<keyof MooncakeNativeStoreOptions, unknown>>>,
   environment: NodeJS.ProcessEnv = process.env,
-): ResolvedMooncakeNativeOptions {
+): Promise<ResolvedMooncakeNativeOptions> {
   const library = options.library ?? (environment[LIBRARY_VARIABLE] || undefined);
   if (typeof library !== "string" || library === "" || library.includes("\0"))
     throw optionError(
@@ -85,52 +56,33 @@ export function resolveMooncakeNativeOptions(
       library,
       `the path of Mooncake's C library, as in mooncake-native:/opt/mooncake/libmooncake_store.so, or in ${LIBRARY_VARIABLE}`,
     );
-  const shared = resolveMooncakeOptions(
-    Object.fromEntries(SHARED.map((name) => [name, options[name]])),
-    environment,
-  );
-  const { masterServerAddress, metadataServer, protocol, tenantId } = shared;
-  if (masterServerAddress.includes("://"))
-    throw optionError(
-      "master",
-      masterServerAddress,
-      "host:port; a library without that backend would end this process, the mooncake: store can take it",
-    );
-  if (metadataServer !== "P2PHANDSHAKE" && !metadataServer.startsWith("http://"))
-    throw optionError(
-      "metadataServer",
-      metadataServer,
-      "P2PHANDSHAKE or an address that starts with http://; for anything else the library would end this process",
-    );
+  const joined = await resolveJoinOptions(options, environment, checkLibraryAddresses);
+  const { protocol, tenantId } = joined;
   if (protocol !== "tcp" && protocol !== "rdma") throw optionError("protocol", protocol, "tcp or rdma");
   if (tenantId !== "default")
     throw optionError("tenantId", tenantId, '"default": the C library knows no other tenant');
   return {
+    ...joined,
     library,
-    masterServerAddress,
-    metadataServer,
-    localHostname: shared.localHostname,
-    protocol,
-    deviceName: shared.deviceName,
-    globalSegmentSize: shared.globalSegmentSize,
-    localBufferSize: shared.localBufferSize,
-    deadlineMs: shared.deadlineMs,
-    openDeadlineMs: shared.openDeadlineMs,
-    threads: threads(options.threads),
-    staging: parseSize(options.staging ?? 16 << 20, "staging"),
+    threads: wholeOption("threads", options.threads ?? 4, { most: 64 }),
+    staging: sizeOption("staging", options.staging ?? 16 << 20),
   };
 }
 
-function threads(value: unknown): number {
-  const number = typeof value === "string" && /^\d{1,2}$/.test(value) ? Number(value) : (value ?? 4);
-  if (typeof number !== "number" || !Number.isInteger(number) || number < 1 || number > 64)
-    throw optionError("threads", value, "a whole number from 1 to 64");
-  return number;
-}
-
-function optionError(option: string, value: unknown, expected: string): MooncakeKvError {
-  return new MooncakeKvError("ERR_CONFIG", `${option} is ${describe(value)}; it is ${expected}`, {
-    option,
-    value,
-  });
+/** The C library may be built without etcd and high availability; it ends this process for what it lacks. */
+function checkLibraryAddresses(addresses: ClusterAddresses): void {
+  const { masterServerAddress, metadataServer } = addresses;
+  if (masterServerAddress.includes("://"))
+    throw optionError(
+      "master",
+      withoutPassword(masterServerAddress),
+      "host:port; a library without that backend would end this process, the mooncake: store can take it",
+    );
+  if (metadataServer !== P2P_HANDSHAKE && !metadataServer.startsWith("http://"))
+    throw optionError(
+      "metadataServer",
+      withoutPassword(metadataServer),
+      "P2PHANDSHAKE or an address that starts with http://; for anything else the library would end this process, the mooncake: store can take etcd",
+    );
+  checkClusterAddresses(addresses);
 }

@@ -1,7 +1,4 @@
-import type { FlatKeys } from "../../key/key-table.js";
 import { SegmentTable } from "../../layout/segment-table.js";
-import type { Arena } from "../arena.js";
-import type { KeyList } from "../keys.js";
 
 /** Values start at cache lines. */
 const ALIGNMENT = 64;
@@ -42,21 +39,12 @@ export function* scratchPieces(values: Iterable<readonly [index: number, size: n
   if (indexes.length > 0) yield { indexes, offsets, sizes, bytes: end };
 }
 
-/** One row a value, of its bytes in the arena. */
-export function scratchRows({ offsets, sizes }: Scratch, arena: Arena): SegmentTable {
+/** One row a value, of its bytes in the arena at `baseAddress`. */
+export function scratchRows({ offsets, sizes }: Scratch, baseAddress: bigint): SegmentTable {
   return new SegmentTable(
-    BigUint64Array.from(offsets, (offset) => arena.baseAddress + BigInt(offset)),
+    BigUint64Array.from(offsets, (offset) => baseAddress + BigInt(offset)),
     BigUint64Array.from(sizes, BigInt),
     Uint32Array.from({ length: sizes.length + 1 }, (_, row) => row),
     new Int32Array(sizes.length).fill(-1),
   );
-}
-
-/** The keys at `indexes`. */
-export function keysAt(keys: KeyList, indexes: readonly number[]): FlatKeys {
-  const { bytes, offsets } = keys.flat;
-  const picked = indexes.map((index) => bytes.subarray(offsets[index], offsets[index + 1]));
-  const ends = new Uint32Array(picked.length + 1);
-  for (const [position, key] of picked.entries()) ends[position + 1] = ends[position]! + key.length;
-  return { bytes: Buffer.concat(picked), offsets: ends };
 }

@@ -1,63 +1,66 @@
 import { constants } from "node:buffer";
 import type { FlatKeys } from "../../key/key-table.js";
-import type { SegmentTable } from "../../layout/segment-table.js";
-import type { Deadline } from "../admin/deadline.js";
-import type { PutOptions } from "../put-options.js";
+import type { ValueAnswer } from "../shared/answers.js";
+import type { PutOptions } from "../shared/call-options.js";
+import { CODE } from "../shared/codes.js";
+import type { Deadline } from "../shared/deadline.js";
+import { keySource, pickKeys } from "../shared/keys.js";
+import { allSettled } from "../shared/lanes.js";
+import type { CheckedRows } from "../shared/rows.js";
+import type { Values } from "../shared/values.js";
 import type { KeyCalls } from "./key-calls.js";
-import { keySource, pickKeys } from "./key-frames.js";
-import type { StoreMemory } from "./memory.js";
 import { putFrames } from "./put-frames.js";
 import { type RowBytes, SegmentRows, ValueRows } from "./row-bytes.js";
+import type { SharedMemories } from "./shared-memory.js";
 import type { Sidecar } from "./sidecar.js";
 import { type Routes, Transfer } from "./transfer.js";
-
-const INVALID_PARAMS = -600;
-const TRANSFER_FAIL = -800;
-const RPC_TIMEOUT = -901;
 
 /** How often a value is read again when its size changed between the question and the read. */
 const READS = 3;
 
+/**
+ * Milliseconds that a call must have left for Mooncake to touch the caller's memory itself. A sidecar that is still at it
+ * after so long is stuck, and may be ended; one that is ended for an impatient caller would fail everybody else.
+ */
+const PATIENT_MS = 10_000;
+
 /** The calls that move bytes. */
 export class DataCalls {
   readonly #sidecar: Sidecar;
-  readonly #memory: StoreMemory;
+  readonly #memories: SharedMemories;
   readonly #keyCalls: KeyCalls;
   readonly #scattered: "gather" | "direct";
 
-  constructor(sidecar: Sidecar, memory: StoreMemory, keyCalls: KeyCalls, scattered: "gather" | "direct") {
+  constructor(
+    sidecar: Sidecar,
+    memories: SharedMemories,
+    keyCalls: KeyCalls,
+    scattered: "gather" | "direct",
+  ) {
     this.#sidecar = sidecar;
-    this.#memory = memory;
+    this.#memories = memories;
     this.#keyCalls = keyCalls;
     this.#scattered = scattered;
   }
 
   /** Puts (or upserts, with `overwrite`) rows of registered memory. */
-  async putFrom(
+  putFrom(
     keys: FlatKeys,
-    segments: SegmentTable,
+    checked: CheckedRows,
     overwrite: boolean,
     options: PutOptions,
     deadline: Deadline,
   ): Promise<Int32Array> {
-    const rows = new SegmentRows(this.#memory, segments);
-    using _use = this.#memory.table.use(rows.plan.used);
-    const refused = (row: number): boolean => rows.plan.codes[row] !== 0;
-    return this.#put(
-      keys,
-      rows,
-      refused,
-      (wanted) => this.#routes(rows, wanted, !overwrite),
-      overwrite,
-      options,
-      deadline,
-    );
+    const rows = new SegmentRows(this.#memories, checked);
+    const refused = (row: number): boolean => !checked.isUsable(row);
+    const routes = (wanted: readonly number[]): Routes => this.#routes(checked, wanted, !overwrite, deadline);
+    return this.#put(keys, rows, refused, routes, overwrite, options, deadline);
   }
 
   /** Puts (or upserts) values, whose bytes nobody changes any more. */
-  async put(
+  put(
     keys: FlatKeys,
-    values: readonly Uint8Array[],
+    values: Values,
     overwrite: boolean,
     options: PutOptions,
     deadline: Deadline,
@@ -67,19 +70,18 @@ export class DataCalls {
   }
 
   /** Reads into rows of registered memory. */
-  async getInto(keys: FlatKeys, segments: SegmentTable, deadline: Deadline): Promise<BigInt64Array> {
-    const rows = new SegmentRows(this.#memory, segments);
-    using _use = this.#memory.table.use(rows.plan.used);
+  async getInto(keys: FlatKeys, checked: CheckedRows, deadline: Deadline): Promise<BigInt64Array> {
+    const rows = new SegmentRows(this.#memories, checked);
     const count = keys.offsets.length - 1;
-    const results = new BigInt64Array(count).fill(BigInt(RPC_TIMEOUT));
+    const results = new BigInt64Array(count).fill(BigInt(CODE.RPC_TIMEOUT));
     const useless: number[] = [];
     const wanted: number[] = [];
     for (let row = 0; row < count; row++)
-      (rows.plan.codes[row] === 0 && rows.plan.bytes[row]! > 0n ? wanted : useless).push(row);
-    const transfer = new Transfer(this.#sidecar, this.#memory, keys, deadline);
-    await Promise.all([
+      (checked.isUsable(row) && checked.bytes(row) > 0n ? wanted : useless).push(row);
+    const transfer = new Transfer(this.#sidecar, this.#memories, keys, deadline);
+    await allSettled([
       ...this.#rounds(keys, wanted).map((round) =>
-        transfer.get(rows, this.#routes(rows, round, true), results),
+        transfer.get(rows, this.#routes(checked, round, true, deadline), results),
       ),
       this.#readNothing(keys, useless, results, deadline),
     ]);
@@ -87,13 +89,10 @@ export class DataCalls {
   }
 
   /** Reads values into memory of their own. */
-  async get(
-    keys: FlatKeys,
-    deadline: Deadline,
-  ): Promise<{ readonly codes: BigInt64Array; readonly values: (Uint8Array | undefined)[] }> {
+  async get(keys: FlatKeys, deadline: Deadline): Promise<ValueAnswer> {
     const count = keys.offsets.length - 1;
-    const first = this.#memory.addon.firstOfEqual(keys.bytes, keys.offsets);
-    const codes = new BigInt64Array(count).fill(BigInt(RPC_TIMEOUT));
+    const first = this.#memories.addon.firstOfEqual(keys.bytes, keys.offsets);
+    const codes = new BigInt64Array(count).fill(BigInt(CODE.RPC_TIMEOUT));
     const values: (Uint8Array | undefined)[] = new Array(count).fill(undefined);
     let wanted = Array.from(first.keys()).filter((row) => first[row] === row);
     for (let attempt = 0; attempt < READS && wanted.length > 0 && !deadline.expired; attempt++)
@@ -119,20 +118,19 @@ export class DataCalls {
     const reading: number[] = [];
     for (const [index, row] of wanted.entries()) {
       const size = sizes[index]!;
-      codes[row] = size > BigInt(constants.MAX_LENGTH) ? BigInt(INVALID_PARAMS) : size;
-      if (codes[row]! < 0n) continue;
-      values[row] = new Uint8Array(Number(size));
-      codes[row] = BigInt(RPC_TIMEOUT);
+      const value = size < 0n ? undefined : memoryFor(size);
+      codes[row] = size < 0n ? size : BigInt(value === undefined ? CODE.INVALID_PARAMS : CODE.RPC_TIMEOUT);
+      if (value === undefined) continue;
+      values[row] = value;
       reading.push(row);
     }
     const rows = new ValueRows(values as Uint8Array[]);
-    const transfer = new Transfer(this.#sidecar, this.#memory, keys, deadline);
+    const transfer = new Transfer(this.#sidecar, this.#memories, keys, deadline);
     await transfer.get(rows, { direct: [], gathered: reading }, codes);
     const failed = reading.filter((row) => codes[row]! < 0n);
     for (const row of failed) values[row] = undefined;
-    return failed.filter(
-      (row) => codes[row] === BigInt(INVALID_PARAMS) || codes[row] === BigInt(TRANSFER_FAIL),
-    );
+    const otherSize = [CODE.INVALID_PARAMS, CODE.TRANSFER_FAIL].map(BigInt);
+    return failed.filter((row) => otherSize.includes(codes[row]!));
   }
 
   async #put(
@@ -145,17 +143,16 @@ export class DataCalls {
     deadline: Deadline,
   ): Promise<Int32Array> {
     const count = keys.offsets.length - 1;
-    const codes = new Int32Array(count).fill(RPC_TIMEOUT);
-    if (options.groupIds && options.groupIds.length !== count) return codes.fill(INVALID_PARAMS);
-    const first = this.#memory.addon.firstOfEqual(keys.bytes, keys.offsets);
+    const codes = new Int32Array(count).fill(CODE.RPC_TIMEOUT);
+    const first = this.#memories.addon.firstOfEqual(keys.bytes, keys.offsets);
     /** The row that stands for all rows of its key: the first that can be stored. */
     const chosen = new Map<number, number>();
     for (let row = 0; row < count; row++) {
       const emptyKey = keys.offsets[row] === keys.offsets[row + 1];
-      if (emptyKey || refused(row) || rows.size(row) === 0) codes[row] = INVALID_PARAMS;
+      if (emptyKey || refused(row) || rows.size(row) === 0) codes[row] = CODE.INVALID_PARAMS;
       else if (!chosen.has(first[row]!)) chosen.set(first[row]!, row);
     }
-    const transfer = new Transfer(this.#sidecar, this.#memory, keys, deadline);
+    const transfer = new Transfer(this.#sidecar, this.#memories, keys, deadline);
     await transfer.put(
       (some) => putFrames(overwrite, options, some),
       rows,
@@ -163,26 +160,30 @@ export class DataCalls {
       codes,
     );
     for (let row = 0; row < count; row++)
-      if (codes[row] === RPC_TIMEOUT) codes[row] = codes[chosen.get(first[row]!)!]!;
+      if (codes[row] === CODE.RPC_TIMEOUT) codes[row] = codes[chosen.get(first[row]!)!]!;
     return codes;
   }
 
-  /** What is one piece of shared memory needs no copy; the rest is gathered, unless Mooncake is to fetch the pieces. */
-  #routes(rows: SegmentRows, wanted: readonly number[], pieces: boolean): Routes {
+  /**
+   * What is one piece of mapped memory needs no copy; the rest is gathered, unless Mooncake is to fetch the pieces. So is
+   * everything of a caller who may not wait until the sidecar is done with it.
+   */
+  #routes(rows: CheckedRows, wanted: readonly number[], pieces: boolean, deadline: Deadline): Routes {
+    const patient = deadline.signal === undefined && deadline.left >= PATIENT_MS;
     const direct: number[] = [];
     const gathered: number[] = [];
     for (const row of wanted) {
-      const onePiece = rows.plan.starts[row] !== 0n;
-      const asItIs = onePiece || (pieces && this.#scattered === "direct");
-      const shared = asItIs && rows.pieces(row).every(({ region }) => region.shared);
-      (shared ? direct : gathered).push(row);
+      const asItIs = patient && (rows.isOneRun(row) || (pieces && this.#scattered === "direct"));
+      const mapped =
+        asItIs && rows.pieces(row).every(({ region }) => this.#memories.of(region)?.mapped === true);
+      (mapped ? direct : gathered).push(row);
     }
     return { direct, gathered };
   }
 
   /** Rows whose keys differ, round by round: Mooncake fills one destination a key and call. */
   #rounds(keys: FlatKeys, wanted: readonly number[]): number[][] {
-    const first = this.#memory.addon.firstOfEqual(keys.bytes, keys.offsets);
+    const first = this.#memories.addon.firstOfEqual(keys.bytes, keys.offsets);
     const seen = new Map<number, number>();
     const rounds: number[][] = [];
     for (const row of wanted) {
@@ -204,6 +205,16 @@ export class DataCalls {
     if (rows.length === 0) return;
     const sizes = await this.#keyCalls.size(keySource(pickKeys(keys, rows)), deadline);
     for (const [index, row] of rows.entries())
-      results[row] = sizes[index]! >= 0n ? BigInt(INVALID_PARAMS) : sizes[index]!;
+      results[row] = sizes[index]! >= 0n ? BigInt(CODE.INVALID_PARAMS) : sizes[index]!;
+  }
+}
+
+/** Memory for a value; undefined for one that is too large for one typed array, or for the system. */
+function memoryFor(size: bigint): Uint8Array | undefined {
+  if (size > BigInt(constants.MAX_LENGTH)) return undefined;
+  try {
+    return new Uint8Array(Number(size));
+  } catch {
+    return undefined;
   }
 }

@@ -1,9 +1,6 @@
 /** Milliseconds between two looks at a busy process. */
 const INTERVAL = 100;
 
-/** Milliseconds without a sign of life after which a process counts as stuck. */
-const SILENCE = 500;
-
 /** What a heartbeat watches. */
 export interface Watched {
   /** Whether somebody waits for the process: only then is it watched. */
@@ -19,14 +16,17 @@ export interface Watched {
 /** Watches a process that somebody waits for. */
 export class Heartbeat {
   readonly #watched: Watched;
+  readonly #silenceMs: number;
   #timer: NodeJS.Timeout | undefined;
   /** When the ping under way was sent, moved on by the time that this process itself stood still. */
   #sent: number | undefined;
   #looked = 0;
   #pauses = 0;
 
-  constructor(watched: Watched) {
+  /** `silenceMs`: milliseconds without a sign of life after which the process counts as dead. */
+  constructor(watched: Watched, silenceMs: number) {
     this.#watched = watched;
+    this.#silenceMs = silenceMs;
   }
 
   /** Starts to watch, if nobody does. */
@@ -65,8 +65,8 @@ export class Heartbeat {
     if (late > 0) this.#sent += late;
     if (this.#pauses > 0) return;
     const silence = now - this.#sent;
-    // An answer may have arrived that this turn of the event loop has not read yet.
-    if (silence > SILENCE || this.#watched.isStopped()) setImmediate(() => this.#giveUp(silence));
+    // An answer may have arrived that the event loop has not read yet.
+    if (silence > this.#silenceMs) setImmediate(() => setImmediate(() => this.#giveUp(silence)));
   }
 
   #ping(now: number): void {
@@ -82,7 +82,7 @@ export class Heartbeat {
     this.stop();
     this.#watched.dead(
       this.#watched.isStopped()
-        ? "was stopped by somebody"
+        ? `was stopped by somebody, for ${Math.round(silence)} ms`
         : `gave no sign of life for ${Math.round(silence)} ms`,
     );
   }

@@ -14,35 +14,6 @@ export interface KeyPlace {
   readonly offset: number;
 }
 
-/** The keys of a call, a range at a time. */
-export interface KeySource {
-  readonly length: number;
-  range(start: number, end: number): FlatKeys;
-}
-
-/** A batch as a source. */
-export function keySource(keys: FlatKeys): KeySource {
-  return { length: keys.offsets.length - 1, range: (start, end) => keyRange(keys, start, end) };
-}
-
-/** Keys [start, end) of a batch, which share its memory. */
-export function keyRange({ bytes, offsets }: FlatKeys, start: number, end: number): FlatKeys {
-  return { bytes, offsets: offsets.subarray(start, end + 1) };
-}
-
-/** The keys with the given numbers; a copy, unless they follow each other. */
-export function pickKeys(flat: FlatKeys, rows: readonly number[]): FlatKeys {
-  const first = rows[0] ?? 0;
-  if (rows.every((row, index) => row === first + index)) return keyRange(flat, first, first + rows.length);
-  const offsets = new Uint32Array(rows.length + 1);
-  for (const [index, row] of rows.entries())
-    offsets[index + 1] = offsets[index]! + flat.offsets[row + 1]! - flat.offsets[row]!;
-  const bytes = new Uint8Array(offsets[rows.length]!);
-  for (const [index, row] of rows.entries())
-    bytes.set(flat.bytes.subarray(flat.offsets[row]!, flat.offsets[row + 1]!), offsets[index]!);
-  return { bytes, offsets };
-}
-
 /** The keys of a batch, joined, without a copy. */
 export function joinedKeys({ bytes, offsets }: FlatKeys): Uint8Array {
   return bytes.subarray(offsets[0]!, offsets.at(-1)!);

@@ -31,10 +31,21 @@ function lengthOf(bytes: number): Uint8Array {
 
 /** Puts messages together from the chunks in which they arrive. */
 export class MessageReader {
+  readonly #most: () => number;
   #chunks: Uint8Array[] = [];
   #size = 0;
 
-  /** The messages that are complete with this chunk, each as its frames. @throws Error when a frame is longer than its message. */
+  /** `most` gives the bytes of the longest message that anybody waits for. */
+  constructor(most: () => number) {
+    this.#most = most;
+  }
+
+  /**
+   * The messages that are complete with this chunk, each as its frames.
+   *
+   * @throws Error for a message that is longer than any that is waited for, as soon as its length is known, and for a frame
+   * that is longer than its message.
+   */
   push(chunk: Uint8Array): Uint8Array[][] {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
@@ -47,7 +58,10 @@ export class MessageReader {
     if (this.#size < LENGTH) return undefined;
     if (this.#chunks[0]!.length < LENGTH) this.#join();
     const first = this.#chunks[0]!;
-    const end = LENGTH + new DataView(first.buffer, first.byteOffset, LENGTH).getUint32(0);
+    const length = new DataView(first.buffer, first.byteOffset, LENGTH).getUint32(0);
+    if (length > this.#most())
+      throw new Error(`a message of ${length} bytes, where ${this.#most()} are due at most`);
+    const end = LENGTH + length;
     if (this.#size < end) return undefined;
     if (first.length < end) this.#join();
     const all = this.#chunks[0]!;
@@ -67,6 +81,7 @@ function split(message: Buffer): Uint8Array[] {
   const frames: Uint8Array[] = [];
   for (let at = 0; at < message.length; ) {
     const start = at + LENGTH;
+    if (start > message.length) throw new Error("a message ends in the middle of a length");
     at = start + message.readUInt32BE(at);
     if (at > message.length) throw new Error("a frame is longer than its message");
     frames.push(message.subarray(start, at));

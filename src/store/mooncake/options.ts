@@ -1,182 +1,107 @@
 import { describe, MooncakeKvError } from "../../errors.js";
-import { parseSize } from "../size.js";
-import { parseMasterAddress } from "./master-address.js";
-import { type MooncakeSettings, readConfigFile, settingsFromEnvironment } from "./settings.js";
+import {
+  filledOption,
+  JOIN_OPTIONS,
+  type JoinOptions,
+  LONGEST_MS,
+  type ResolvedJoinOptions,
+  resolveJoinOptions,
+  sizeOption,
+} from "../cluster/join-options.js";
+import { optionError, wholeOption, wordOption } from "../shared/option-values.js";
 
 /** Options of the Mooncake store. Numbers may be text, as in a URI; sizes are as `"64MiB"`. */
-export interface MooncakeStoreOptions {
-  /** Mooncake's JSON configuration file. Default: the one that `MOONCAKE_CONFIG_PATH` names, if any. */
-  readonly config?: string;
-  /** host:port of the master. Default: `master_server_address` of the file, or `MOONCAKE_MASTER`. */
-  readonly master?: string;
-  /** Default: `metadata_server` of the file, `MOONCAKE_TE_META_DATA_SERVER`, or `P2PHANDSHAKE`. */
-  readonly metadataServer?: string;
-  /** Name or address under which the cluster reaches this machine. Default: the one that leads to the master. */
-  readonly localHostname?: string;
-  /** `tcp` or `rdma`. */
-  readonly protocol?: string;
-  /** Devices for RDMA. */
-  readonly deviceName?: string;
-  /** Bytes that this process gives to the cluster. Default: what the configuration says, else 0. */
-  readonly globalSegmentSize?: number | bigint | string;
-  /** Bytes of Mooncake's own buffer, which this backend does not use. Default: 16 MiB. */
-  readonly localBufferSize?: number | bigint | string;
-  /** Tenant of every key. */
-  readonly tenantId?: string;
+export interface MooncakeStoreOptions extends JoinOptions {
   /** The Python that has Mooncake's package. Default: `MOONCAKE_KV_PYTHON`, or `python3`. */
-  readonly python?: string;
-  /** Milliseconds that a call may take, unless it says so itself. Default: 20,000. */
-  readonly deadlineMs?: number | string;
-  /** Milliseconds that opening may take. Default: 5,000. */
-  readonly openDeadlineMs?: number | string;
+  readonly python?: string | undefined;
   /** Bytes of the memory in which scattered values are gathered. Default: 64 MiB. */
-  readonly staging?: number | bigint | string;
+  readonly staging?: number | bigint | string | undefined;
   /** Commands that the sidecar works on at a time. Default: 8. */
-  readonly threads?: number | string;
+  readonly threads?: number | string | undefined;
+  /**
+   * Milliseconds without a sign of life after which the sidecar counts as dead and is replaced. A Python that is held up for
+   * less, by a long call or a busy machine, loses nothing. Default: 5,000.
+   */
+  readonly unresponsiveMs?: number | string | undefined;
   /**
    * What happens to values that lie scattered in memory: `gather` copies them together (fast over TCP), `direct` lets
    * Mooncake fetch the pieces from shared arenas (for RDMA). Default: `gather`.
    */
-  readonly scattered?: "gather" | "direct";
-  /** What the sidecar's environment has besides this process's own. For programs; a URI can't say it. */
-  readonly environment?: Readonly<Record<string, string>>;
+  readonly scattered?: "gather" | "direct" | undefined;
+  /**
+   * What the sidecar's environment has besides this process's own. For programs; a URI can't say it. `MC_LOG_LEVEL=ERROR`
+   * is what makes Mooncake's client quiet; its C++ does not look at `GLOG_minloglevel`.
+   */
+  readonly environment?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The names of the options, as a URI writes them. */
 export const MOONCAKE_OPTIONS: readonly Exclude<keyof MooncakeStoreOptions, "environment">[] = [
-  "config",
-  "master",
-  "metadataServer",
-  "localHostname",
-  "protocol",
-  "deviceName",
-  "globalSegmentSize",
-  "localBufferSize",
-  "tenantId",
+  ...JOIN_OPTIONS,
   "python",
-  "deadlineMs",
-  "openDeadlineMs",
   "staging",
   "threads",
+  "unresponsiveMs",
   "scattered",
 ];
 
 /** Options with every default filled in. */
-export interface ResolvedMooncakeOptions {
-  readonly masterServerAddress: string;
-  readonly metadataServer: string;
-  readonly localHostname: string | undefined;
-  readonly protocol: string;
-  readonly deviceName: string;
-  readonly globalSegmentSize: bigint;
-  readonly localBufferSize: bigint;
-  readonly tenantId: string;
+export interface ResolvedMooncakeOptions extends ResolvedJoinOptions {
   readonly python: string;
-  readonly deadlineMs: number;
-  readonly openDeadlineMs: number;
   readonly stagingBytes: number;
   readonly threads: number;
+  readonly unresponsiveMs: number;
   readonly scattered: "gather" | "direct";
   /** The whole environment of the sidecar. */
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** The longest that a timer of Node takes. */
-const LONGEST_MS = 2 ** 31 - 1;
-
 /**
  * Checks options, whose values may still be the text of a URI, and fills in what configuration file and environment say.
  * An option wins over the file, the file over single environment variables.
  *
- * @throws MooncakeKvError `ERR_CONFIG` that names the option and what it may be.
+ * @throws MooncakeKvError `ERR_CONFIG` that names the option and what it may be, or the file and what is wrong with it.
  */
-export function resolveMooncakeOptions(
+export async function resolveMooncakeOptions(
   options: Readonly<Partial<Record<keyof MooncakeStoreOptions, unknown>>>,
   environment: NodeJS.ProcessEnv = process.env,
-): ResolvedMooncakeOptions {
-  const file = text("config", options.config) ?? environment["MOONCAKE_CONFIG_PATH"];
-  const settings: MooncakeSettings = {
-    ...settingsFromEnvironment(environment),
-    ...(file ? readConfigFile(file) : {}),
-  };
-  const choose = (option: keyof MooncakeSettings): string | undefined =>
-    text(option, options[option] ?? settings[option]);
-  const masterServerAddress = choose("master");
-  if (!masterServerAddress)
-    throw new MooncakeKvError(
-      "ERR_CONFIG",
-      "the mooncake store needs the address of a master: mooncake:./mooncake.json (with master_server_address), mooncake:?master=127.0.0.1:50051, or MOONCAKE_CONFIG_PATH or MOONCAKE_MASTER in the environment",
-      { option: "master" },
-    );
-  parseMasterAddress(masterServerAddress);
+): Promise<ResolvedMooncakeOptions> {
+  const { python, staging, threads, unresponsiveMs, scattered } = options;
   return {
-    masterServerAddress,
-    metadataServer: metadataServer(choose("metadataServer") ?? "P2PHANDSHAKE"),
-    localHostname: choose("localHostname"),
-    protocol: choose("protocol") ?? "tcp",
-    deviceName: choose("deviceName") ?? "",
-    globalSegmentSize: segmentSize(options.globalSegmentSize ?? settings.globalSegmentSize ?? 0),
-    localBufferSize: parseSize(options.localBufferSize ?? 16 << 20, "localBufferSize"),
-    tenantId: choose("tenantId") ?? "default",
-    python: text("python", options.python) ?? (environment["MOONCAKE_KV_PYTHON"] || "python3"),
-    deadlineMs: whole("deadlineMs", options.deadlineMs, 20_000, LONGEST_MS),
-    openDeadlineMs: whole("openDeadlineMs", options.openDeadlineMs, 5_000, LONGEST_MS),
-    stagingBytes: staging(options.staging),
-    threads: whole("threads", options.threads, 8, 64),
-    scattered: scattered(options.scattered),
-    environment: { ...environment, ...(options.environment as NodeJS.ProcessEnv | undefined) },
+    ...(await resolveJoinOptions(options, environment)),
+    python: filledOption("python", python ?? (environment["MOONCAKE_KV_PYTHON"] || "python3"))!,
+    stagingBytes: stagingSize(staging),
+    threads: wholeOption("threads", threads ?? 8, { most: 64 }),
+    unresponsiveMs: wholeOption("unresponsiveMs", unresponsiveMs ?? 5_000, { least: 100, most: LONGEST_MS }),
+    scattered: scattered === undefined ? "gather" : wordOption("scattered", scattered, ["gather", "direct"]),
+    environment: { ...environment, ...ownEnvironment(options.environment) },
   };
 }
 
-function text(option: string, value: unknown): string | undefined {
-  if (value === undefined) return undefined;
-  if (typeof value === "string" && !value.includes("\0")) return value;
-  throw optionError(option, value, "text without NUL");
-}
-
-/** Anything else ends the process of Mooncake's client with a fatal log line. */
-function metadataServer(value: string): string {
-  if (value === "P2PHANDSHAKE" || /^(https?|etcd|redis):\/\/./.test(value)) return value;
-  throw optionError(
-    "metadataServer",
-    value,
-    "P2PHANDSHAKE, or an address that starts with http://, etcd:// or redis://",
-  );
-}
-
-/** 0, or a size: Mooncake takes no segment below 16 MiB. */
-function segmentSize(value: unknown): bigint {
-  if (value === 0 || value === 0n || (typeof value === "string" && /^\s*0\s*[kmg]?i?b?\s*$/i.test(value)))
-    return 0n;
-  const size = parseSize(value, "globalSegmentSize");
-  if (size < 16n << 20n) throw optionError("globalSegmentSize", value, "0, or at least 16MiB");
-  return size;
-}
-
-function staging(value: unknown): number {
-  const size = parseSize(value ?? 64 << 20, "staging");
+function stagingSize(value: unknown): number {
+  const size = sizeOption("staging", value ?? 64 << 20);
   if (size < 1n << 20n || size > 2n ** 32n - 1n)
     throw optionError("staging", value, "a size from 1MiB to below 4GiB");
   return Number(size);
 }
 
-function scattered(value: unknown): "gather" | "direct" {
-  if (value === undefined) return "gather";
-  if (value === "gather" || value === "direct") return value;
-  throw optionError("scattered", value, '"gather" or "direct"');
-}
-
-function whole(option: string, value: unknown, otherwise: number, most: number): number {
-  if (value === undefined) return otherwise;
-  const number = typeof value === "string" && /^\d{1,10}$/.test(value) ? Number(value) : value;
-  if (typeof number !== "number" || !Number.isInteger(number) || number < 1 || number > most)
-    throw optionError(option, value, `a whole number from 1 to ${most}`);
-  return number;
-}
-
-function optionError(option: string, value: unknown, expected: string): MooncakeKvError {
-  return new MooncakeKvError("ERR_CONFIG", `${option} is ${describe(value)}; it is ${expected}`, {
-    option,
-    value,
-  });
+/** Variables that a process can have: Node refuses to start one with others. */
+function ownEnvironment(given: unknown): NodeJS.ProcessEnv {
+  if (given === undefined) return {};
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    throw optionError("environment", given, "an object of variables, each with text");
+  for (const [name, value] of Object.entries(given))
+    if (
+      name === "" ||
+      name.includes("=") ||
+      (value !== undefined && typeof value !== "string") ||
+      `${name}${value}`.includes("\0")
+    )
+      // The value may be a secret.
+      throw new MooncakeKvError(
+        "ERR_CONFIG",
+        `environment has ${describe(name)} with a name or a value that no process can have: both are text without NUL, the name without =`,
+        { option: "environment", name },
+      );
+  return given as NodeJS.ProcessEnv;
 }

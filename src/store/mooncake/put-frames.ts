@@ -1,5 +1,5 @@
 import { sidecarPutCodec } from "../../../generated/typescript/vllm-0.33/store-codecs.js";
-import type { PutOptions } from "../put-options.js";
+import type { PutOptions } from "../shared/call-options.js";
 import { bytesOf } from "./key-frames.js";
 
 /** The head of a command that stores the given rows. */

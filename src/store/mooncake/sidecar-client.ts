@@ -6,12 +6,18 @@ import {
 } from "../../../generated/typescript/vllm-0.33/store-codecs.js";
 import { sidecarError } from "./failure.js";
 import { Heartbeat } from "./heartbeat.js";
+import type { ReplyReader } from "./replies.js";
 import { type SidecarLaunch, SidecarProcess } from "./sidecar-process.js";
 
 interface Pending {
+  /** Bytes of the longest reply that can be true. */
+  readonly most: number;
   readonly resolve: (frames: Uint8Array[]) => void;
   readonly reject: (error: Error) => void;
 }
+
+/** Bytes of what a message has around a reply, and of the longest reason for a refusal. */
+const LONGEST_REFUSAL = 64 << 10;
 
 /**
  * Requests to one sidecar process, as many at a time as the caller likes, and the watch over the process while there are
@@ -33,12 +39,16 @@ export class SidecarClient {
     this.#launch = launch;
     this.#process = new SidecarProcess(launch);
     this.#process.onMessage = (frames) => this.#receive(frames);
-    this.#heartbeat = new Heartbeat({
-      busy: () => this.#pending.size > 0,
-      ping: () => this.request([sidecarPingCodec.toBinary({})]),
-      isStopped: () => this.#process.isStopped(),
-      dead: (reason) => this.#process.kill(reason),
-    });
+    this.#process.longestMessage = () => LONGEST_REFUSAL + this.#longestReply();
+    this.#heartbeat = new Heartbeat(
+      {
+        busy: () => this.#pending.size > 0,
+        ping: () => this.request([sidecarPingCodec.toBinary({})], 0),
+        isStopped: () => this.#process.isStopped(),
+        dead: (reason) => this.#process.kill(reason),
+      },
+      launch.unresponsiveMs,
+    );
     this.ended = this.#process.ended.then((how) => this.#end(how));
   }
 
@@ -52,18 +62,18 @@ export class SidecarClient {
   }
 
   /**
-   * The frames of the reply.
+   * The frames of the reply, which is believed to have up to `most` bytes.
    *
    * @throws MooncakeKvError `ERR_STORE` when the sidecar refuses the command, or ends before it answers.
    */
-  request(command: readonly Uint8Array[]): Promise<Uint8Array[]> {
+  request(command: readonly Uint8Array[], most: number): Promise<Uint8Array[]> {
     if (this.#failure) return Promise.reject(this.#failure);
     const requestId = this.#nextRequest;
     this.#nextRequest = (requestId + 1) >>> 0;
     return new Promise((resolve, reject) => {
       const alone = this.#pending.size === 0;
       if (alone) this.#process.hold(true);
-      this.#pending.set(requestId, { resolve, reject });
+      this.#pending.set(requestId, { resolve, reject, most });
       this.#process.send([sidecarCommandCodec.toBinary({ requestId, alone }), ...command]);
       if (alone) this.#rung = false;
       else if (!this.#rung) {
@@ -72,6 +82,21 @@ export class SidecarClient {
       }
       this.#heartbeat.watch();
     });
+  }
+
+  /**
+   * A request whose reply is read at once.
+   *
+   * @throws MooncakeKvError `ERR_STORE` as `request`, and when the reply can't be true: the process is ended then.
+   */
+  async ask<T>(command: readonly Uint8Array[], reply: ReplyReader<T>): Promise<T> {
+    const frames = await this.request(command, reply.most);
+    try {
+      return reply.read(frames);
+    } catch (error) {
+      this.#process.kill(`gave a reply that can't be believed: ${(error as Error).message}`);
+      throw await this.ended;
+    }
   }
 
   /** Lets something run that may keep the process from giving signs of life, as Mooncake's registration of memory. */
@@ -106,6 +131,12 @@ export class SidecarClient {
     } catch (error) {
       this.#process.kill(`what it sent can't be read: ${(error as Error).message}`);
     }
+  }
+
+  #longestReply(): number {
+    let longest = 0;
+    for (const { most } of this.#pending.values()) longest = Math.max(longest, most);
+    return longest;
   }
 
   #refusal([frame]: Uint8Array[]): Error {

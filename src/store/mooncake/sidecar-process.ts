@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
+import type { NativeChildGuard } from "../../native/addon.js";
+import { loadNative } from "../../native/load.js";
 import { packageRoot } from "../../native/locations.js";
 import { sidecarError } from "./failure.js";
 import type { LogBuffer } from "./log-buffer.js";
@@ -20,6 +22,8 @@ export interface SidecarLaunch {
   readonly environment: NodeJS.ProcessEnv;
   /** Descriptors of this process that the sidecar inherits, from `INHERITED` on. */
   readonly descriptors: readonly number[];
+  /** Milliseconds without a sign of life after which the sidecar counts as dead. */
+  readonly unresponsiveMs: number;
   /** Where Mooncake's log goes. */
   readonly log: LogBuffer;
 }
@@ -46,30 +50,41 @@ export class SidecarProcess {
   /** Resolves when the process is gone, with how it ended. */
   readonly ended: Promise<string>;
   onMessage: (frames: Uint8Array[]) => void = () => {};
+  /** Bytes of the longest message that is due. */
+  longestMessage: () => number = () => 0;
   readonly #child: ChildProcess;
+  /** Ends the process with a worker thread that is terminated, and leaves no zombie of it. */
+  readonly #guard: NativeChildGuard | undefined;
   readonly #socket: Socket;
   readonly #bell: Socket;
-  readonly #reader = new MessageReader();
+  readonly #reader = new MessageReader(() => this.longestMessage());
   #problem: string | undefined;
 
   constructor({ python, threads, environment, descriptors, log }: SidecarLaunch) {
     const root = packageRoot();
     const script = join(root, "src", "store", "mooncake", "sidecar", "main.py");
     const types = join(root, "generated", "python");
-    this.#child = spawn(
-      python,
-      ["-B", "-u", script, String(MESSAGES), String(BELL), String(threads), types],
-      {
-        stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", ...descriptors],
-        // A group of its own: Ctrl-C reaches this process alone, and it decides.
-        detached: true,
-        env: { ...DEFAULTS, ...environment },
-      },
-    );
+    try {
+      this.#child = spawn(
+        python,
+        ["-B", "-u", script, String(MESSAGES), String(BELL), String(threads), types],
+        {
+          stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", ...descriptors],
+          // A group of its own: Ctrl-C reaches this process alone, and it decides.
+          detached: true,
+          env: { ...DEFAULTS, ...environment },
+        },
+      );
+    } catch (error) {
+      // Some names of programs Node refuses at once.
+      throw sidecarError(`${python} can't be started: ${(error as Error).message}`, { python }, error);
+    }
     this.pid = this.#child.pid;
+    this.#guard = this.pid === undefined ? undefined : loadNative().childGuard(this.pid);
     this.ended = new Promise((resolve) => {
       this.#child.once("error", (error) => resolve(`can't be started: ${error.message}`));
       this.#child.once("exit", (code, signal) => {
+        if (this.#guard !== undefined) loadNative().childRelease(this.#guard);
         const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
         resolve(this.#problem === undefined ? how : `${this.#problem} (it ${how})`);
       });

@@ -1,29 +1,29 @@
-import { fstatSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sidecarCloseCodec } from "../../../generated/typescript/vllm-0.33/store-codecs.js";
+import { CODE } from "../shared/codes.js";
+import type { Deadline } from "../shared/deadline.js";
+import { Slots } from "../shared/slots.js";
 import {
-  sidecarCloseCodec,
-  sidecarCodesCodec,
-  sidecarRegisterCodec,
-  sidecarSetupCodec,
-  sidecarSetupReplyCodec,
-  sidecarUnregisterCodec,
-} from "../../../generated/typescript/vllm-0.33/store-codecs.js";
-import type { Deadline } from "../admin/deadline.js";
-import { storeCode } from "../codes.js";
-import { int32 } from "./columns.js";
-import { sidecarError } from "./failure.js";
+  type Launched,
+  launchSidecar,
+  mapInSidecar,
+  placeHere,
+  SPARE_THREADS,
+  unmapInSidecar,
+} from "./launch.js";
 import { LogBuffer } from "./log-buffer.js";
-import { parseMasterAddress, probeMaster } from "./master-address.js";
 import type { ResolvedMooncakeOptions } from "./options.js";
-import type { Region } from "./regions.js";
-import { SidecarClient } from "./sidecar-client.js";
-import { INHERITED } from "./sidecar-process.js";
-import { Slots } from "./slots.js";
+import { codesReply, type ReplyReader } from "./replies.js";
+import type { SharedMemory } from "./shared-memory.js";
 
 /** Bytes of Mooncake's log that are kept. */
 const LOG_BYTES = 256 << 10;
 
 /** Milliseconds that closing may take when the sidecar holds a segment. */
 const CLOSE_MS = 5_000;
+
+/** Milliseconds that a new or a closed arena waits for the sidecar; after that it goes on without. */
+const MAP_MS = 1_000;
 
 /** Milliseconds between two attempts to start a sidecar that won't. */
 const RESTART_PAUSE = 500;
@@ -34,25 +34,31 @@ const YOUNG_MS = 2_000;
 /** After so many that died young, one after another, the next is started only for a call. */
 const YOUNG_DEATHS = 3;
 
+/**
+ * Milliseconds after which a command that nobody waits for is stuck. Mooncake's own patience for a frozen master or owner
+ * is far shorter in the sidecar.
+ */
+const STUCK_MS = 30_000;
+
 /** Whose memory a command touches while it runs. */
 export type TouchedMemory = "none" | "staging" | "caller";
 
 /** What became of a command. */
-export interface Outcome {
-  /** The frames of the reply; undefined when the deadline came first. */
-  readonly reply: Uint8Array[] | undefined;
+export interface Outcome<T> {
+  /** The reply; undefined when the deadline came first. */
+  readonly reply: T | undefined;
   /** Settles when the sidecar does not work on the command any more. */
   readonly over: Promise<void>;
 }
 
+/** A command whose deadline came before it was sent. */
+export const UNSENT: Outcome<never> = { reply: undefined, over: Promise.resolve() };
+
 /** One process and what is counted per process. */
-interface Running {
-  readonly client: SidecarClient;
+interface Running extends Launched {
   readonly slots: Slots;
-  readonly hostname: string;
-  readonly version: string;
-  /** Commands that outlived their deadline. */
-  overdue: number;
+  /** Commands that outlived their deadline, by when they were sent. */
+  readonly abandoned: Map<symbol, number>;
 }
 
 /**
@@ -61,28 +67,35 @@ interface Running {
  */
 export class Sidecar {
   readonly #options: ResolvedMooncakeOptions;
-  readonly #regions: () => readonly Region[];
+  readonly #memories: () => readonly SharedMemory[];
   readonly #log = new LogBuffer(LOG_BYTES);
+  /** Memory that is being mapped, or was. */
+  readonly #mapping = new WeakMap<SharedMemory, Promise<void>>();
   #current: Promise<Running>;
   #running: Running | undefined;
   #closed = false;
   #restarts = 0;
   #diedYoung = 0;
-  #failedAt = Number.NEGATIVE_INFINITY;
+  /** Whether `#current` has failed, and the next call has to start another process. */
+  #failed = false;
+  #failedAt = 0;
 
-  private constructor(options: ResolvedMooncakeOptions, regions: () => readonly Region[]) {
+  private constructor(options: ResolvedMooncakeOptions, memories: () => readonly SharedMemory[]) {
     this.#options = options;
-    this.#regions = regions;
+    this.#memories = memories;
     this.#current = this.#start();
   }
 
   /**
-   * Starts the first process. `regions` gives the memory that every process gets.
+   * Starts the first process. `memories` gives the memory that every process gets.
    *
-   * @throws MooncakeKvError `ERR_STORE` when it can't be set up in time; the master's address is in the text.
+   * @throws MooncakeKvError as `launchSidecar`.
    */
-  static async open(options: ResolvedMooncakeOptions, regions: () => readonly Region[]): Promise<Sidecar> {
-    const sidecar = new Sidecar(options, regions);
+  static async open(
+    options: ResolvedMooncakeOptions,
+    memories: () => readonly SharedMemory[],
+  ): Promise<Sidecar> {
+    const sidecar = new Sidecar(options, memories);
     await sidecar.#current;
     return sidecar;
   }
@@ -114,42 +127,59 @@ export class Sidecar {
   /**
    * Runs one command.
    *
-   * When a command that touches the caller's memory outlives its deadline, the process is ended before the promise
-   * settles: nobody reads or writes that memory afterwards.
+   * A command that outlives its deadline costs nobody else anything: it goes on in a spare thread of the process. Only when
+   * it touches the caller's memory the process is ended before the promise settles, so that nobody reads or writes that
+   * memory afterwards.
    *
-   * @throws MooncakeKvError `ERR_STORE` when the process refuses the command, ends before it answers, or can't be
-   * started.
+   * @throws MooncakeKvError `ERR_STORE` when the process refuses the command, ends before it answers, gives a reply that
+   * can't be true, or can't be started.
    */
-  async command(
+  async command<T>(
     frames: readonly Uint8Array[],
+    reply: ReplyReader<T>,
     deadline: Deadline,
     touched: TouchedMemory = "none",
-  ): Promise<Outcome> {
-    const running = this.#running ?? (await inTime(this.#available(), deadline));
+  ): Promise<Outcome<T>> {
+    const running = this.#running ?? (await deadline.inTime(this.#available()));
     if (!running || !(running.slots.tryTake() || (await running.slots.take(deadline)))) return UNSENT;
-    const reply = running.client.request(frames);
-    const finish = (): void => running.slots.give();
-    const over = reply.then(finish, finish);
-    const found = await inTime(reply, deadline);
-    if (!found) await this.#outlived(running, deadline, touched, over);
-    return { reply: found, over };
+    const command = Symbol();
+    const sent = performance.now();
+    const answer = running.client.ask(frames, reply);
+    const finish = (): void => {
+      // An abandoned command has given its slot back already.
+      if (!running.abandoned.delete(command)) running.slots.give();
+    };
+    const over = answer.then(finish, finish);
+    const found = await deadline.inTime(answer);
+    if (found !== undefined) return { reply: found, over };
+    if (touched === "caller") {
+      running.client.kill(
+        `was ended because a call that uses memory of the caller took more than ${deadline.ms} ms`,
+      );
+      await over;
+    } else this.#abandon(running, command, sent);
+    return { reply: undefined, over };
   }
 
   /** Maps memory in the process that runs now; later ones get it from the start. */
-  async share(region: Region, deadline: Deadline): Promise<void> {
-    const running = this.#running ?? (await inTime(this.#available(), deadline));
-    if (!running) return;
-    const { fd } = region.arena!;
-    await register(running.client, { region, owner: process.pid, descriptor: fd, inode: inodeOf(fd) });
+  async share(shared: SharedMemory): Promise<void> {
+    const mapping = (async () => {
+      const { client } = this.#running ?? (await this.#current);
+      await mapInSidecar(client, placeHere(shared));
+    })();
+    this.#mapping.set(shared, mapping);
+    await within(MAP_MS, mapping);
   }
 
   /** Unmaps memory that is in no call's use. */
-  async unshare(region: Region): Promise<void> {
-    if (!region.shared) return;
-    region.shared = false;
-    // Without a process there is nothing to unmap, and one that ends unmaps everything.
-    const request = this.#running?.client.request(sidecarUnregisterCodec.toBinary({ region: region.id }));
-    await request?.catch(() => {});
+  async unshare(shared: SharedMemory): Promise<void> {
+    const unmapping = (async () => {
+      await this.#mapping.get(shared)?.catch(() => {});
+      shared.mapped = false;
+      // Without a process there is nothing to unmap, and one that ends unmaps everything.
+      if (this.#running) await unmapInSidecar(this.#running.client, shared.number);
+    })();
+    await within(MAP_MS, unmapping);
   }
 
   /** Ends the process; what it gave to the cluster is taken back first. */
@@ -158,190 +188,86 @@ export class Sidecar {
     this.#closed = true;
     const running = this.#running ?? (await this.#current.catch(() => undefined));
     if (!running) return;
+    const { client } = running;
     if (this.#options.globalSegmentSize > 0n) {
-      const timer = setTimeout(() => running.client.kill("took too long to close"), CLOSE_MS);
-      await running.client.patiently(() =>
-        running.client.request([sidecarCloseCodec.toBinary({})]).catch(() => {}),
-      );
+      const timer = setTimeout(() => client.kill("took too long to close"), CLOSE_MS);
+      const command = [sidecarCloseCodec.toBinary({})];
+      await client.patiently(() => client.ask(command, codesReply(1, CODE.OK)).catch(() => {}));
       clearTimeout(timer);
     }
-    running.client.disconnect();
-    const timer = setTimeout(() => running.client.kill("did not end when it was closed"), 1_000);
-    await running.client.ended;
+    client.disconnect();
+    const timer = setTimeout(() => client.kill("did not end when it was closed"), 1_000);
+    await client.ended;
     clearTimeout(timer);
   }
 
-  /** A command that has no answer at its deadline. */
-  async #outlived(
-    running: Running,
-    deadline: Deadline,
-    touched: TouchedMemory,
-    over: Promise<void>,
-  ): Promise<void> {
-    running.overdue++;
-    over.then(() => running.overdue--);
-    if (touched === "caller")
-      running.client.kill(
-        `was ended because a call that uses memory of the caller took more than ${deadline.ms} ms`,
-      );
-    else if (running.overdue >= running.slots.count)
-      running.client.kill(`was ended because ${running.overdue} calls took longer than they may`);
-    else return;
-    await over;
+  /** Nobody waits for a command any more: its slot is free for another, as long as the process has spare threads. */
+  #abandon(running: Running, command: symbol, sent: number): void {
+    if (running.abandoned.size < SPARE_THREADS) {
+      running.abandoned.set(command, sent);
+      running.slots.give();
+      return;
+    }
+    // All that can be worked on at a time is held up: by a process that is stuck, when that goes on for long.
+    const latest = Math.max(...running.abandoned.values());
+    if (performance.now() - latest > STUCK_MS)
+      running.client.kill(`was ended because all that it does takes more than ${STUCK_MS} ms`);
   }
 
-  /** The process to use: a new one when the last attempt to start one failed some time ago. */
+  /** The process to use: a new one when the last attempt to start one has failed. */
   #available(): Promise<Running> {
-    if (this.#failedAt > 0 && performance.now() - this.#failedAt > RESTART_PAUSE) this.#restart();
+    if (this.#failed && !this.#closed) {
+      this.#restarts++;
+      this.#failed = false;
+      const pause = this.#failedAt + RESTART_PAUSE - performance.now();
+      this.#current = (pause > 0 ? sleep(pause) : Promise.resolve()).then(() => this.#start());
+      this.#current.catch(() => {});
+    }
     return this.#current;
   }
 
-  #restart(): void {
-    if (this.#closed) return;
-    this.#restarts++;
-    this.#failedAt = Number.NEGATIVE_INFINITY;
-    this.#current = this.#start();
-    this.#current.catch(() => {});
-  }
-
-  /** Starts no process for now: whatever kills them would kill the next. */
-  #giveUp(failure: Error): void {
+  #fail(): void {
+    this.#failed = true;
     this.#failedAt = performance.now();
-    this.#current = Promise.reject(failure);
-    this.#current.catch(() => {});
   }
 
   async #start(): Promise<Running> {
     try {
-      const running = await this.#launch();
+      const launched = await launchSidecar(this.#options, this.#memories, this.#log);
+      const running: Running = {
+        ...launched,
+        slots: new Slots(this.#options.threads),
+        abandoned: new Map(),
+      };
       const started = performance.now();
       this.#running = running;
       running.client.ended.then((failure) => {
         this.#running = undefined;
         this.#diedYoung = performance.now() - started < YOUNG_MS ? this.#diedYoung + 1 : 0;
-        if (this.#diedYoung < YOUNG_DEATHS) this.#restart();
-        else this.#giveUp(failure);
+        this.#current = Promise.reject(failure);
+        this.#current.catch(() => {});
+        this.#fail();
+        // Whatever kills them would kill the next: after some the next is for whoever asks.
+        if (this.#diedYoung < YOUNG_DEATHS) {
+          this.#failedAt = 0;
+          this.#available();
+        }
       });
       return running;
     } catch (error) {
-      this.#failedAt = performance.now();
+      this.#fail();
       throw error;
     }
   }
-
-  async #launch(): Promise<Running> {
-    const { masterServerAddress, openDeadlineMs, localHostname } = this.#options;
-    const started = performance.now();
-    const address = parseMasterAddress(masterServerAddress);
-    const ourAddress = address ? await probeMaster(address, Math.min(2_000, openDeadlineMs)) : "127.0.0.1";
-    const inherited = this.#regions()
-      .filter((region) => region.arena !== undefined && region.arena.fd >= 0)
-      .map((region, index) => {
-        const { fd } = region.arena!;
-        return { region, fd, owner: 0, descriptor: INHERITED + index, inode: inodeOf(fd) };
-      });
-    const client = new SidecarClient({
-      python: this.#options.python,
-      threads: this.#options.threads,
-      environment: this.#options.environment,
-      descriptors: inherited.map(({ fd }) => fd),
-      log: this.#log,
-    });
-    const left = openDeadlineMs - (performance.now() - started);
-    const timer = setTimeout(
-      () =>
-        client.kill(
-          `could not reach the Mooncake master at ${masterServerAddress} within ${openDeadlineMs} ms`,
-        ),
-      left,
-    );
-    try {
-      return await client.patiently(async () => {
-        const { hostname, version } = await this.#setUp(client, localHostname ?? ourAddress);
-        for (const region of this.#regions()) region.shared = false;
-        for (const place of inherited) await register(client, place);
-        if (!this.#regions()[0]!.shared) throw sidecarError("it can't map the staging memory");
-        // What was unregistered meanwhile found no process to tell.
-        for (const { region } of inherited)
-          if (!this.#regions().includes(region))
-            await client.request(sidecarUnregisterCodec.toBinary({ region: region.id }));
-        return { client, slots: new Slots(this.#options.threads), hostname, version, overdue: 0 };
-      });
-    } catch (error) {
-      client.kill("could not be set up");
-      await client.ended;
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async #setUp(client: SidecarClient, hostname: string): Promise<{ hostname: string; version: string }> {
-    const options = this.#options;
-    const text = (value: string): Uint8Array => Buffer.from(value);
-    const reply = sidecarSetupReplyCodec.fromBinary(
-      await client.request(
-        sidecarSetupCodec.toBinary({
-          globalSegmentSize: options.globalSegmentSize,
-          localBufferSize: options.localBufferSize,
-          localHostname: text(hostname),
-          metadataServer: text(options.metadataServer),
-          protocol: text(options.protocol),
-          rdmaDevices: text(options.deviceName),
-          masterServerAddress: text(options.masterServerAddress),
-          tenantId: text(options.tenantId),
-        }),
-      ),
-    );
-    const code = int32(reply.codes)[0] ?? -1;
-    if (code === 0)
-      return {
-        hostname: Buffer.from(reply.hostname).toString(),
-        version: Buffer.from(reply.version).toString(),
-      };
-    const { name, meaning } = storeCode(code);
-    throw sidecarError(
-      `setup against the Mooncake master at ${options.masterServerAddress} failed with ${name} (${code}, ${meaning})`,
-      { code, master: options.masterServerAddress, log: this.#log.tail(5) },
-    );
-  }
 }
 
-/** A command whose deadline came before it was sent. */
-export const UNSENT: Outcome = { reply: undefined, over: Promise.resolve() };
-
-/** Where the sidecar finds the memory of a region. */
-interface Place {
-  readonly region: Region;
-  /** The process that has the descriptor open; 0 for one that the sidecar inherited. */
-  readonly owner: number;
-  readonly descriptor: number;
-  readonly inode: bigint;
-}
-
-function inodeOf(descriptor: number): bigint {
-  return fstatSync(descriptor, { bigint: true }).ino;
-}
-
-/** Maps and registers a region. One that the process refuses stays unshared: its bytes go through staging. */
-async function register(client: SidecarClient, { region, ...place }: Place): Promise<void> {
-  const command = sidecarRegisterCodec.toBinary({ region: region.id, size: region.size, ...place });
-  try {
-    const [frame] = await client.patiently(() => client.request(command));
-    region.shared = int32(sidecarCodesCodec.fromBinary(frame!).codes)[0] === 0;
-  } catch (error) {
-    if (client.failure) throw error;
-  }
-}
-
-/** What a promise gives, or undefined when the deadline comes first. */
-function inTime<T>(promise: Promise<T>, deadline: Deadline): Promise<T | undefined> {
-  if (deadline.expired) {
-    promise.catch(() => {});
-    return Promise.resolve(undefined);
-  }
-  return new Promise((resolve, reject) => {
-    const forget = deadline.whenExpired(() => resolve(undefined));
-    promise.then(resolve, reject).finally(forget);
-  });
+/** Waits for work that goes on by itself, but not for long; its failure is that of the process, which is told elsewhere. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  const settled = work.then(
+    () => {},
+    () => {},
+  );
+  const stop = new AbortController();
+  await Promise.race([settled, sleep(ms, undefined, { signal: stop.signal, ref: false }).catch(() => {})]);
+  stop.abort();
 }

@@ -31,20 +31,3 @@ export function sliceRows(
   cut();
   return slices;
 }
-
-/** Runs jobs, `lanes` at a time, and waits for all of them. @throws The first error, when the last job is over. */
-export async function inLanes(jobs: readonly (() => Promise<void>)[], lanes: number): Promise<void> {
-  let next = 0;
-  const errors: unknown[] = [];
-  const lane = async (): Promise<void> => {
-    while (next < jobs.length && errors.length === 0) {
-      try {
-        await jobs[next++]!();
-      } catch (error) {
-        errors.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(lanes, jobs.length) }, lane));
-  if (errors.length > 0) throw errors[0];
-}

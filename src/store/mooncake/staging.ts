@@ -1,4 +1,4 @@
-import type { Deadline } from "../admin/deadline.js";
+import type { Deadline } from "../shared/deadline.js";
 
 /** A piece of the staging memory. */
 export interface StagingBlock {

@@ -1,3 +1,4 @@
+import { CODE } from "../../store/shared/codes.js";
 import type { JsonValue } from "../vectors/handler.js";
 import { keyList } from "./keys.js";
 import { type ClientOp, OtherBackendOnly } from "./member.js";
@@ -8,14 +9,14 @@ import type { ContractClient, SetupArguments } from "./world.js";
 /** The ops about a client itself: its memory, its life, and puts in parts. */
 export const CLIENT_OPS: Readonly<Record<string, ClientOp>> = {
   register: async (step, { client, memory }) => {
-    if (!client.store) return { result: { rc: -600 } };
+    if (!client.store) return { result: { rc: CODE.INVALID_PARAMS } };
     const { address, size } = memory.place(step["off"], Number(step["size"]));
     const rc = await client.register(address, size);
     if (rc === 0) memory.registered(address, size);
     return { result: { rc } };
   },
   unregister: async (step, { client, memory }) => {
-    if (!client.store) return { result: { rc: -600 } };
+    if (!client.store) return { result: { rc: CODE.INVALID_PARAMS } };
     const { address } = memory.place(step["off"], 0);
     const rc = await client.unregister(address);
     if (rc === 0) memory.unregistered(address);

@@ -1,7 +1,9 @@
 import { SegmentTable } from "../../layout/segment-table.js";
-import { EmbeddedStore } from "../../store/embedded/embedded-store.js";
 import type { KvStore } from "../../store/kv-store.js";
-import type { PutOptions } from "../../store/put-options.js";
+import type { EmbeddedStore } from "../../store/open-store.js";
+import type { PutOptions } from "../../store/shared/call-options.js";
+import { CODE } from "../../store/shared/codes.js";
+import { openEmbeddedTestStore } from "../embedded-test-store.js";
 import type { JsonObject } from "../vectors/handler.js";
 import { flatKeys } from "./keys.js";
 import {
@@ -96,7 +98,7 @@ class EmbeddedWorld implements ContractWorld {
     for (const [flag, value] of Object.entries(setup.masterFlags))
       if (FLAGS[flag]) options[FLAGS[flag]] = value;
     const own = Object.keys(setup.clients).reduce((sum, name) => sum + clientSetup(setup, name).segment, 0);
-    this.store = new EmbeddedStore(options, { capacity: own + (setup.owner ? setup.segmentBytes : 0) });
+    this.store = openEmbeddedTestStore(options, { capacity: own + (setup.owner ? setup.segmentBytes : 0) });
   }
 
   async startClient(name: string): Promise<ContractClient> {
@@ -198,7 +200,7 @@ class EmbeddedClient implements ContractClient {
   }
 
   async unregister(address: bigint): Promise<number> {
-    if (!this.#regions.delete(address)) return -600;
+    if (!this.#regions.delete(address)) return CODE.INVALID_PARAMS;
     return this.#world.store.unregisterBuffer(address);
   }
 

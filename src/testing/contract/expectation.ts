@@ -1,3 +1,4 @@
+import { CODE } from "../../store/shared/codes.js";
 import type { JsonObject, JsonValue } from "../vectors/handler.js";
 import { isObject } from "../vectors/json.js";
 import { keyId } from "./keys.js";
@@ -11,6 +12,7 @@ export type Improvement =
   | "every destination of a key is filled"
   | "of equal keys the first is stored"
   | "an upsert that does not fit keeps the old value"
+  | "an upsert of no bytes is refused"
   | "later effects of these";
 
 const RESULTS: readonly string[] = [
@@ -95,18 +97,28 @@ function expectWrites(
     const code = codeAt(recorded, i);
     const alone = !first.has(id) && last.get(id) === i;
     let improved = false;
+    if (written.upsert && written.size === 0 && code === CODE.OK) {
+      // The recorded store says that it is done, and has changed nothing.
+      improvements.add("an upsert of no bytes is refused");
+      setCode(results, i, CODE.INVALID_PARAMS);
+      continue;
+    }
     if (written.foreign) {
-      improved = code !== -600;
+      improved = code !== CODE.INVALID_PARAMS;
       if (improved) improvements.add("foreign memory is refused");
-      setCode(results, i, -600);
+      setCode(results, i, CODE.INVALID_PARAMS);
     } else if (!alone && recorded["rcs"] !== undefined) {
       // What was recorded for all of them is the outcome of the last.
       const expected =
-        written.key.length === 0 || written.size === 0 ? -600 : written.code === -200 ? -200 : 0;
+        written.key.length === 0 || written.size === 0
+          ? CODE.INVALID_PARAMS
+          : written.code === CODE.NO_AVAILABLE_HANDLE
+            ? CODE.NO_AVAILABLE_HANDLE
+            : 0;
       improved = expected !== code || !sameSource(writes[leading.get(id)!]!, writes[last.get(id)!]!);
       if (improved) improvements.add("of equal keys the first is stored");
       setCode(results, i, expected);
-    } else if (code === -200 && written.upsert && ledger.held(written.key)) {
+    } else if (code === CODE.NO_AVAILABLE_HANDLE && written.upsert && ledger.held(written.key)) {
       improved = true;
       improvements.add("an upsert that does not fit keeps the old value");
     }
@@ -133,14 +145,25 @@ function expectReads(
     if (ledger.differs(read.key)) {
       expectHeld(results, read, i, ledger, observed);
       improvements.add("later effects of these");
-    } else if (read.foreign && code !== undefined && code !== -704 && code !== -703) {
-      if (code !== -600) improvements.add("foreign memory is refused");
-      setCode(results, i, -600);
+    } else if (
+      read.foreign &&
+      code !== undefined &&
+      code !== CODE.OBJECT_NOT_FOUND &&
+      code !== CODE.REPLICA_IS_NOT_READY
+    ) {
+      if (code !== CODE.INVALID_PARAMS) improvements.add("foreign memory is refused");
+      setCode(results, i, CODE.INVALID_PARAMS);
       setRead(results, i, read.visible ? { untouched: true } : {});
     } else if (read.kind === "into" || read.kind === "value") {
       fillDestination(results, recorded, reads, i, improvements);
     }
-    ledger.read(read.key, now, code === undefined ? undefined : code !== -704 && code !== -703 && code !== 0);
+    ledger.read(
+      read.key,
+      now,
+      code === undefined
+        ? undefined
+        : code !== CODE.OBJECT_NOT_FOUND && code !== CODE.REPLICA_IS_NOT_READY && code !== 0,
+    );
   }
 }
 
@@ -171,7 +194,7 @@ function expectHeld(results: Mutable, read: Read, index: number, ledger: Ledger,
     setCode(results, index, held ? 1 : 0);
     if (results["runs"] !== undefined)
       for (const name of ["ones", "zeros", "runs"]) results[name] = observed.result[name]!;
-  } else if (read.kind === "size") setCode(results, index, held?.size ?? -704);
+  } else if (read.kind === "size") setCode(results, index, held?.size ?? CODE.OBJECT_NOT_FOUND);
   else if (read.kind === "replicas") results["replicas"] = observed.result["replicas"]!;
   else if (read.kind === "value") {
     const bytes = held?.size ?? 0;
@@ -185,11 +208,11 @@ function expectHeld(results: Mutable, read: Read, index: number, ledger: Ledger,
     }
   } else {
     const code = !held
-      ? -704
+      ? CODE.OBJECT_NOT_FOUND
       : read.foreign || read.capacity < held.size
-        ? -600
+        ? CODE.INVALID_PARAMS
         : read.exact && read.capacity > held.size
-          ? -800
+          ? CODE.TRANSFER_FAIL
           : held.size;
     setCode(results, index, code);
     const found: Mutable = !read.visible ? {} : code < 0 ? { untouched: true } : { data: data! };

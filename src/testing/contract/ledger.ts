@@ -1,3 +1,4 @@
+import { CODE } from "../../store/shared/codes.js";
 import { keyId } from "./keys.js";
 import type { Removed, Sweep, Written } from "./observed.js";
 
@@ -59,7 +60,7 @@ export class Ledger {
     }
     const hadIt = entry.recorded ?? before !== undefined;
     if (recordedCode === 0 && written.size > 0) entry.recorded = true;
-    else if (recordedCode === -200 && written.upsert) entry.recorded = false;
+    else if (recordedCode === CODE.NO_AVAILABLE_HANDLE && written.upsert) entry.recorded = false;
     else entry.recorded = hadIt;
     if (entry.ours || entry.recorded) this.#differ(written.key);
   }
@@ -75,15 +76,15 @@ export class Ledger {
   /** What removing the key must give where the recording does not hold. */
   removal(key: Uint8Array, force: boolean, now: number): number {
     const entry = this.#entries.get(keyId(key));
-    if (!entry?.ours) return -704;
-    return !force && now - entry.ourLease < this.#leaseTtl ? -706 : 0;
+    if (!entry?.ours) return CODE.OBJECT_NOT_FOUND;
+    return !force && now - entry.ourLease < this.#leaseTtl ? CODE.OBJECT_HAS_LEASE : 0;
   }
 
   removed({ key, code }: Removed, recordedCode: number | undefined): void {
     const entry = this.#entries.get(keyId(key));
     if (!entry) return;
-    if (code === 0 || code === -704) entry.ours = undefined;
-    if (recordedCode === 0 || recordedCode === -704) entry.recorded = false;
+    if (code === 0 || code === CODE.OBJECT_NOT_FOUND) entry.ours = undefined;
+    if (recordedCode === 0 || recordedCode === CODE.OBJECT_NOT_FOUND) entry.recorded = false;
     if (!entry.ours && entry.recorded === false) this.#forget(key);
   }
 

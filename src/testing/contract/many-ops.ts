@@ -1,3 +1,4 @@
+import { CODE } from "../../store/shared/codes.js";
 import { keyId, numberedKeys } from "./keys.js";
 import type { ClientOp, Member, StepContext } from "./member.js";
 import type { Observed } from "./observed.js";
@@ -45,7 +46,7 @@ async function putMany(
       if (attempt > 0) await context.sleep(Number(step["retry_ms"] ?? 5));
       await context.moved(size);
       code = await calls.putFrom({ key, places: [place] }, putOptions(step["config"]), false);
-      if (code !== -200) break;
+      if (code !== CODE.NO_AVAILABLE_HANDLE) break;
     }
     codes.set(String(code), (codes.get(String(code)) ?? 0) + 1);
     if (code !== 0) failed.push(i);

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMooncakeKvError } from "../../errors.js";
 import { loadNative } from "../../native/load.js";
-import type { StoreKeys } from "../../store/keys.js";
 import type { KvStore } from "../../store/kv-store.js";
-import { MooncakeNativeStore } from "../../store/mooncake-native/mooncake-native-store.js";
+import { type MooncakeNativeStore, openStore } from "../../store/open-store.js";
+import { CODE } from "../../store/shared/codes.js";
+import type { StoreKeys } from "../../store/shared/keys.js";
 import { OtherBackendOnly } from "./member.js";
 import { type ContractScenario, type ContractSetup, type ContractStep, clientSetup } from "./scenario.js";
 import { setupCode } from "./setup-arguments.js";
@@ -169,7 +170,8 @@ class NativeClient implements ContractClient {
     if (refused !== 0) return refused;
     if (this.#store) return 0;
     try {
-      this.#store = await MooncakeNativeStore.open({
+      this.#store = await openStore({
+        backend: "mooncake-native",
         library: this.#world.library,
         master: this.#world.master,
         localHostname: wanted.host,
@@ -200,14 +202,14 @@ class NativeClient implements ContractClient {
   }
 
   async register(address: bigint, bytes: number): Promise<number> {
-    const code = (await this.#store?.registerBuffer(address, bytes)) ?? -600;
+    const code = (await this.#store?.registerBuffer(address, bytes)) ?? CODE.INVALID_PARAMS;
     if (code === 0) this.#regions.add(address);
     return code;
   }
 
   async unregister(address: bigint): Promise<number> {
     this.#regions.delete(address);
-    return (await this.#store?.unregisterBuffer(address)) ?? -600;
+    return (await this.#store?.unregisterBuffer(address)) ?? CODE.INVALID_PARAMS;
   }
 
   async close(): Promise<number> {

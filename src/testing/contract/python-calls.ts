@@ -1,11 +1,12 @@
 import { SegmentTable } from "../../layout/segment-table.js";
 import type { KvStore } from "../../store/kv-store.js";
-import type { PutOptions } from "../../store/put-options.js";
+import type { PutOptions } from "../../store/shared/call-options.js";
+import { CODE } from "../../store/shared/codes.js";
 import type { Place } from "./client-memory.js";
 import { flatKeys, keyId } from "./keys.js";
 import type { ContractClient } from "./world.js";
 
-const NOT_OPEN = -600;
+const NOT_OPEN = CODE.INVALID_PARAMS;
 
 /** A way to keep objects, or the code with which it is refused. */
 export type Keeping = PutOptions | number;
@@ -32,10 +33,10 @@ export class PythonCalls {
     return this.#client.store;
   }
 
-  /** `put_from` and `upsert_from`: nothing to store is success. */
+  /** `put_from` and `upsert_from`: a put of nothing is success. */
   async putFrom(source: Source, keeping: Keeping, upsert: boolean): Promise<number> {
     if (!this.#store) return NOT_OPEN;
-    if (bytesOf(source.places) === 0) return 0;
+    if (!upsert && bytesOf(source.places) === 0) return CODE.OK;
     return (await this.batchPutFrom([source], keeping, upsert))[0]!;
   }
 
@@ -72,7 +73,8 @@ export class PythonCalls {
   /** `put_batch`: one code, and nothing is stored when a value is empty or too large. */
   async putBatch(keys: readonly Uint8Array[], values: readonly Uint8Array[]): Promise<number> {
     if (!this.#store || keys.length !== values.length) return NOT_OPEN;
-    if (values.some(({ length }) => length === 0 || length > this.#client.localBufferSize)) return -600;
+    if (values.some(({ length }) => length === 0 || length > this.#client.localBufferSize))
+      return CODE.INVALID_PARAMS;
     if (keys.length === 0) return 0;
     const { codes } = await this.#store.put(flatKeys(keys), values);
     return codes.find((code) => code !== 0) ?? 0;
@@ -84,7 +86,7 @@ export class PythonCalls {
       keys,
       places.map((place) => [place]),
     );
-    const large = [...codes.keys()].filter((i) => codes[i] === -800);
+    const large = [...codes.keys()].filter((i) => codes[i] === CODE.TRANSFER_FAIL);
     if (!this.#store || large.length === 0) return codes;
     const sizes = await this.#store.size(flatKeys(large.map((i) => keys[i]!)));
     const again = large.filter((i, n) => sizes.codes[n]! >= 0n && sizes.codes[n]! < BigInt(places[i]!.size));

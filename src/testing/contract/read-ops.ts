@@ -1,3 +1,4 @@
+import { CODE } from "../../store/shared/codes.js";
 import type { JsonObject, JsonValue } from "../vectors/handler.js";
 import type { Place } from "./client-memory.js";
 import { keyBytes, keyId, keyList } from "./keys.js";
@@ -21,7 +22,7 @@ export const READ_OPS: Readonly<Record<string, ClientOp>> = {
     const count = Math.min(keys.length, offsets.length, sizes.length);
     const places = Array.from({ length: count }, (_, i) => member.memory.place(offsets[i], sizes[i]!));
     if (offsets.length !== keys.length || sizes.length !== keys.length)
-      return { result: { rcs: keys.map(() => -600), reads: untouched(places) } };
+      return { result: { rcs: keys.map(() => CODE.INVALID_PARAMS), reads: untouched(places) } };
     const { rcs, reads, touched } = await getInto(member, keys, places);
     return { result: { rcs, reads }, reads: touched };
   },
@@ -33,7 +34,9 @@ export const READ_OPS: Readonly<Record<string, ClientOp>> = {
         0,
         keys.length,
       );
-      return { result: { rcs: keys.map(() => -600), reads: shown.map(() => ({ untouched: true })) } };
+      return {
+        result: { rcs: keys.map(() => CODE.INVALID_PARAMS), reads: shown.map(() => ({ untouched: true })) },
+      };
     }
     clear(rows.flat());
     const rcs = await member.calls.batchGetIntoMultiBuffers(keys, rows);

@@ -1,4 +1,5 @@
-import type { PutOptions } from "../../store/put-options.js";
+import type { PutOptions } from "../../store/shared/call-options.js";
+import { CODE } from "../../store/shared/codes.js";
 import type { JsonValue } from "../vectors/handler.js";
 import { isObject } from "../vectors/json.js";
 
@@ -8,9 +9,9 @@ import { isObject } from "../vectors/json.js";
  */
 export function putOptions(config: JsonValue | undefined): PutOptions | number {
   if (!isObject(config)) return {};
-  if (Number(config["nof_replica_num"] ?? 0) > 0) return -600;
-  if (Number(config["dfs_replica_num"] ?? 0) > 0) return -1601;
-  if (config["prefer_alloc_in_same_node"] === true) return -600;
+  if (Number(config["nof_replica_num"] ?? 0) > 0) return CODE.INVALID_PARAMS;
+  if (Number(config["dfs_replica_num"] ?? 0) > 0) return CODE.DFS_SERVICE_UNAVAILABLE;
+  if (config["prefer_alloc_in_same_node"] === true) return CODE.INVALID_PARAMS;
   const preferred = config["preferred_segment"]
     ? [String(config["preferred_segment"])]
     : (config["preferred_segments"] as readonly string[] | undefined);

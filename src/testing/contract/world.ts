@@ -1,5 +1,5 @@
 import type { KvStore } from "../../store/kv-store.js";
-import type { PutOptions } from "../../store/put-options.js";
+import type { PutOptions } from "../../store/shared/call-options.js";
 import type { ContractScenario, ContractSetup } from "./scenario.js";
 
 /**

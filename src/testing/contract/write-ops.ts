@@ -1,3 +1,4 @@
+import { CODE } from "../../store/shared/codes.js";
 import type { Place } from "./client-memory.js";
 import { keyBytes, keyId, keyList } from "./keys.js";
 import type { ClientOp, Member, StepContext } from "./member.js";
@@ -35,7 +36,7 @@ export const WRITE_OPS: Readonly<Record<string, ClientOp>> = {
               key,
               values[i]!.length,
               () => sha256(values[i]!),
-              key.length === 0 ? -600 : code === -600 ? 0 : code,
+              key.length === 0 ? CODE.INVALID_PARAMS : code === CODE.INVALID_PARAMS ? 0 : code,
             ),
           )
         : [];
@@ -47,7 +48,7 @@ export const WRITE_OPS: Readonly<Record<string, ClientOp>> = {
     const keys = keyList(step["keys"]);
     const rows = segmentRows(step, member.memory, false);
     if (!member.client.store) return { result: { rcs: [] } };
-    if (!rows || rows.length !== keys.length) return { result: { rcs: keys.map(() => -600) } };
+    if (!rows || rows.length !== keys.length) return { result: { rcs: keys.map(() => CODE.INVALID_PARAMS) } };
     const seed = step["fill"];
     let next = Number(seed);
     if (seed !== undefined) for (const place of rows.flat()) fillPlace(place, next++);
@@ -95,7 +96,7 @@ async function batchPutFrom(
   const offsets = offsetList(step["offs"], keys.length);
   const sizes = sizeList(step["sizes"], keys.length);
   if (offsets.length !== keys.length || sizes.length !== keys.length)
-    return { result: { rcs: keys.map(() => -600) } };
+    return { result: { rcs: keys.map(() => CODE.INVALID_PARAMS) } };
   const rows = keys.map((_, i) => [member.memory.place(offsets[i], sizes[i]!)]);
   if (step["fill"] !== undefined)
     for (const [i, [place]] of rows.entries()) fillPlace(place!, Number(step["fill"]) + i);

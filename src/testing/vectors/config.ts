@@ -9,8 +9,8 @@ import {
   parseMooncakeConfig,
   preferredSegment,
   requesterLocalHostname,
-} from "../../store/mooncake-config.js";
-import { parseMooncakeSize } from "../../store/mooncake-size.js";
+} from "../../store/cluster/mooncake-config.js";
+import { parseMooncakeSize } from "../../store/cluster/mooncake-size.js";
 import type { JsonObject, VectorHandlers } from "./handler.js";
 import { number, object, optionalText, text } from "./json.js";
 

@@ -16,7 +16,7 @@ import { classifyReplicaTier } from "../../connector/replica-tier.js";
 import { MOONCAKE_NO_AVAILABLE_HANDLE } from "../../connector/save-pipeline.js";
 import { resolveStoreTpSize } from "../../connector/select-layout.js";
 import { DEFAULT_HASH_ALGORITHM } from "../../hash/algorithm.js";
-import type { ReplicaDescriptor } from "../../store/replica.js";
+import type { ReplicaDescriptor } from "../../store/shared/replica.js";
 import type { JsonObject, JsonValue, VectorHandlers } from "./handler.js";
 import { inputWithFloats, list, number, object, text } from "./json.js";
 import { syntheticHash } from "./scheduler.js";

@@ -1,9 +1,10 @@
 import type { SaveFence } from "../../connector/save-pipeline.js";
 import type { WorkerStore } from "../../connector/store-calls.js";
 import type { SegmentTable } from "../../layout/segment-table.js";
-import { KeyList, type StoreKeys } from "../../store/keys.js";
-import type { PutOptions } from "../../store/put-options.js";
-import type { ReplicaDescriptor } from "../../store/replica.js";
+import type { PutOptions } from "../../store/shared/call-options.js";
+import { CODE } from "../../store/shared/codes.js";
+import { KeyList, type StoreKeys } from "../../store/shared/keys.js";
+import type { ReplicaDescriptor } from "../../store/shared/replica.js";
 import { ReplicaResult, StoreResult } from "../../store/store-result.js";
 import type { JsonObject, JsonValue } from "./handler.js";
 import { list, optionalList } from "./json.js";
@@ -135,7 +136,7 @@ export class RecordingStore implements WorkerStore {
     const names = texts(keys);
     this.calls.push({ method: "batch_get_into_multi_buffers", keys: names, ...memory(segments) });
     const codes = this.#answers("batch_get", names.length, (index) =>
-      this.present.has(names[index]!) ? Number(segments.rowBytes(index)) : -704,
+      this.present.has(names[index]!) ? Number(segments.rowBytes(index)) : CODE.OBJECT_NOT_FOUND,
     );
     const failed = codes === "raise" || codes.length !== names.length;
     this.gets.push({

@@ -9,11 +9,23 @@ middle of a call. Its standard output and error carry nothing but Mooncake's log
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
 import threading
 import traceback
+
+
+_PR_SET_PDEATHSIG = 1
+
+# Bytes of a reason for a refusal; the other process takes twice as much.
+_LONGEST_REFUSAL = 32 << 10
+
+
+def end_with_starter() -> None:
+    """Has the system end this process with the thread that started it, even while this process is stopped."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def serve(messages: int, bell: int, threads: int) -> None:
@@ -48,7 +60,7 @@ def serve(messages: int, bell: int, threads: int) -> None:
             reply = commands.run(frames[1:])
         except BaseException as error:  # whatever it is, the call gets its answer
             text = str(error) or type(error).__name__
-            reply = [SidecarFailure(text.encode("utf-8", "replace")).to_binary()]
+            reply = [SidecarFailure(text.encode("utf-8", "replace")[:_LONGEST_REFUSAL]).to_binary()]
             failed = True
         channel.send([SidecarReply(command.request_id, failed).to_binary(), *reply])
         if commands.closed:
@@ -64,6 +76,7 @@ def serve(messages: int, bell: int, threads: int) -> None:
 
 
 if __name__ == "__main__":
+    end_with_starter()
     # Ctrl-C is for the process that started us; it decides what happens.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -3,7 +3,8 @@ import { isMooncakeKvError } from "../../../errors.js";
 import type { CreatedArena } from "../../../native/addon.js";
 import { loadNative } from "../../../native/load.js";
 import type { KvStore } from "../../../store/kv-store.js";
-import { MooncakeStore } from "../../../store/mooncake/mooncake-store.js";
+import { type MooncakeStore, openStore } from "../../../store/open-store.js";
+import { CODE } from "../../../store/shared/codes.js";
 import { type ContractSetup, clientSetup } from "../scenario.js";
 import { setupCode } from "../setup-arguments.js";
 import type {
@@ -17,10 +18,6 @@ import type {
 } from "../world.js";
 import { MooncakeCluster, type PythonClient } from "./cluster.js";
 import type { MooncakeInstallation } from "./installation.js";
-
-const OK = 0;
-const INVALID_PARAMS = -600;
-const INTERNAL_ERROR = -1;
 
 /** Mooncake's own patience, shortened: which code comes does not depend on it. */
 const IMPATIENT = { MC_RPC_TIMEOUT_MS: "3000", MC_TCP_STATUS_TIMEOUT_SEC: "3" };
@@ -143,7 +140,7 @@ class MooncakeClient implements ContractClient {
     const { manual, register, arena } = clientSetup(this.#world.setup, this.#name);
     if (manual) return;
     const code = await this.setup({});
-    if (code !== OK) throw new Error(`client ${this.#name}: setup gave ${code}`);
+    if (code !== CODE.OK) throw new Error(`client ${this.#name}: setup gave ${code}`);
     if (arena === 0) return;
     // Memory that the sidecar maps: what a user of the store has.
     const made = await this.#store!.createArena(arena);
@@ -158,10 +155,11 @@ class MooncakeClient implements ContractClient {
   async setup(overrides: SetupArguments): Promise<number> {
     const { segment, local, tenant } = clientSetup(this.#world.setup, this.#name);
     const refused = setupCode({ segment, local, ...overrides });
-    if (refused !== OK) return refused;
-    if (this.#store) return OK;
+    if (refused !== CODE.OK) return refused;
+    if (this.#store) return CODE.OK;
     try {
-      this.#store = await MooncakeStore.open({
+      this.#store = await openStore({
+        backend: "mooncake",
         master: overrides.master ?? this.#world.cluster.masterAddress,
         metadataServer: overrides.meta ?? "P2PHANDSHAKE",
         localHostname: overrides.host ?? "127.0.0.1",
@@ -178,10 +176,10 @@ class MooncakeClient implements ContractClient {
       if (!isMooncakeKvError(error)) throw error;
       if (typeof error.details["code"] === "number") return error.details["code"];
       // What Mooncake answers depends on its host name: without a port it tries for 90 s first.
-      return overrides.host?.includes(":") ? INVALID_PARAMS : INTERNAL_ERROR;
+      return overrides.host?.includes(":") ? CODE.INVALID_PARAMS : CODE.INTERNAL_ERROR;
     }
     this.localBufferSize = overrides.local ?? local;
-    return OK;
+    return CODE.OK;
   }
 
   async allocate(bytes: number): Promise<ContractBuffer> {
@@ -200,7 +198,7 @@ class MooncakeClient implements ContractClient {
     const store = this.#store;
     this.#store = undefined;
     await store?.close();
-    return OK;
+    return CODE.OK;
   }
 
   async renew(): Promise<void> {

@@ -1,0 +1,24 @@
+import type { FailureReasons } from "./failure-reasons.js";
+import type { ReplicaDescriptor } from "./replica.js";
+
+/** One result a key, in the order of the keys, and for some of those that failed a reason. */
+export interface Answer<Numbers extends Int32Array | BigInt64Array> {
+  readonly codes: Numbers;
+  readonly reasons?: FailureReasons;
+}
+
+/** Results of calls that give a code a key. */
+export type Codes = Answer<Int32Array>;
+
+/** Results of calls that give a number of bytes a key, or a code. */
+export type Sizes = Answer<BigInt64Array>;
+
+/** What `KvStore.get` gives: a value where the code is 0 or more. */
+export interface ValueAnswer extends Sizes {
+  readonly values: readonly (Uint8Array | undefined)[];
+}
+
+/** What `KvStore.replicas` gives. */
+export interface ReplicaAnswer extends Codes {
+  readonly replicas: readonly (readonly ReplicaDescriptor[])[];
+}
