@@ -3,8 +3,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { KeyTable } from "../src/key/key-table.js";
 import { SegmentTable } from "../src/layout/segment-table.js";
-import type { StoreKeys } from "../src/store/keys.js";
-import { MooncakeStore } from "../src/store/mooncake/mooncake-store.js";
+import { type MooncakeStore, openStore } from "../src/store/open-store.js";
+import type { StoreKeys } from "../src/store/shared/keys.js";
 import { MooncakeCluster } from "../src/testing/contract/mooncake/cluster.js";
 import type { MooncakeInstallation } from "../src/testing/contract/mooncake/installation.js";
 import { findMooncake } from "../test/helpers/mooncake-wheel.js";
@@ -37,7 +37,8 @@ export async function run(): Promise<void> {
   await using cluster = await MooncakeCluster.start(installation, {
     segmentBytes: 512 * MIB,
   });
-  await using store = await MooncakeStore.open({
+  await using store = await openStore({
+    backend: "mooncake",
     master: cluster.masterAddress,
     python: installation.python,
   });

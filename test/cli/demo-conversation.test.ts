@@ -7,7 +7,7 @@ import { GPT_OSS_20B } from "../../src/cli/demo/model.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import type { Arena } from "../../src/store/arena.js";
 import { type KvStore, openStore, StoreResult } from "../../src/store/index.js";
-import { KeyList } from "../../src/store/keys.js";
+import { KeyList } from "../../src/store/shared/keys.js";
 
 const TOKENS = Uint32Array.from({ length: 2000 }, (_, index) => (index * 7919) % 200_000);
 

@@ -116,6 +116,77 @@ test("configuration: a file that is none, a bad address, a master that is not th
   rmSync(folder, { recursive: true });
 });
 
+/** The finding about a subject. */
+function about({ findings }: Report, subject: string): Report["findings"][number] {
+  return findings.find((one) => one.subject === subject)!;
+}
+
+test("a store that nobody can open is not approved", async () => {
+  const bad: Record<string, RegExp> = {
+    "foo:": /no store backend "foo"/,
+    "embedded:?bogus=1": /no option "bogus"/,
+    "mooncake-native:/nowhere/lib.so?master=127.0.0.1:1": /\/nowhere\/lib\.so can't be loaded/,
+    "mooncake-native:/nowhere/lib.so": /needs the address of a master/,
+    "mooncake-admin:http://no-such-host.invalid:9003": /no-such-host\.invalid/,
+    "mooncake-admin:http://127.0.0.1:1": /127\.0\.0\.1:1/,
+  };
+  for (const [store, detail] of Object.entries(bad)) {
+    const found = await report(["--store", store], { PATH });
+    assert.is(found.healthy, false, store);
+    assert.is(about(found, "store").status, "missing", store);
+    assert.match(about(found, "store").detail, detail);
+    assert.ok(about(found, "store").remedies.length > 0);
+  }
+  assert.is(statusOf(await report(["--store", "embedded:"], { PATH }), "store"), "ok");
+});
+
+test("a dead metadata server is named by a check of its own, a dead etcd of the master by the master's", async () => {
+  await using master = await FakeMaster.start();
+  const dead = await FakeMaster.start();
+  await dead[Symbol.asyncDispose]();
+  for (const metadata of [`http://${dead.address}/metadata`, `etcd://${dead.address}`, dead.address]) {
+    const found = await report(
+      ["--store", `mooncake:?master=${master.address}&metadataServer=${metadata}`],
+      WITH_FAKE,
+    );
+    assert.is(statusOf(found, "master"), "ok");
+    const { status, detail, remedies } = about(found, "metadata server");
+    assert.is(status, "missing");
+    assert.match(detail, `the metadata server ${metadata} does not answer`);
+    assert.not.match(remedies.join(), "release");
+    assert.is(statusOf(found, "connection"), "skipped");
+  }
+  const behindEtcd = await report(["--store", `mooncake:?master=etcd://${dead.address}`], WITH_FAKE);
+  assert.is(statusOf(behindEtcd, "master"), "missing");
+  assert.match(about(behindEtcd, "master").detail, "no etcd answers at");
+  const listening = await report(["--store", `mooncake:?master=etcd://${master.address}`], WITH_FAKE);
+  assert.match(about(listening, "master").detail, /the etcd of .* accepts connections/);
+  const peers = await report(["--store", `mooncake:?master=${master.address}`], WITH_FAKE);
+  assert.is(about(peers, "metadata server"), undefined);
+});
+
+test("a size that can't be is shown as in the file", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "mooncake-kv-doctor-"));
+  const file = join(folder, "mooncake.json");
+  writeFileSync(
+    file,
+    JSON.stringify({ master_server_address: "127.0.0.1:1", global_segment_size: 15_000_000 }),
+  );
+  const found = await report(["--store", `mooncake:${file}`], WITH_FAKE);
+  assert.is(statusOf(found, "configuration"), "missing");
+  assert.match(
+    about(found, "configuration").detail,
+    /global_segment_size is 15000000; it is 0, or at least 16MiB/,
+  );
+  rmSync(folder, { recursive: true });
+});
+
+test("a Python that is none, in the URI", async () => {
+  const found = await report(["--store", "mooncake:?master=127.0.0.1:1&python="], WITH_FAKE);
+  assert.is(statusOf(found, "Python"), "missing");
+  assert.match(about(found, "configuration").detail, /^python is ""/);
+});
+
 test("a cluster that works: every check, and a value that goes there and back", async () => {
   await using master = await FakeMaster.start();
   const env = { ...WITH_FAKE, ...(ADDON ? { MOONCAKE_KV_ADDON: ADDON } : {}) };
@@ -163,5 +234,58 @@ if (installation)
     assert.match(text, /round trip +100000 bytes put, read back equal, removed/);
     assert.match(text, /can be used\n$/);
   });
+
+if (installation)
+  test("the real Mooncake: an engine's file mounts nothing, and what this command gives is no pool", async () => {
+    const { python } = installation!;
+    const env = { PATH, MOONCAKE_KV_PYTHON: python, ...(ADDON ? { MOONCAKE_KV_ADDON: ADDON } : {}) };
+    await using cluster = await MooncakeCluster.start(installation!, { segmentBytes: 0 });
+    const master = cluster.masterAddress;
+    const folder = mkdtempSync(join(tmpdir(), "mooncake-kv-doctor-"));
+    const file = join(folder, "mooncake.json");
+    writeFileSync(
+      file,
+      JSON.stringify({
+        mode: "embedded",
+        global_segment_size: "64MB",
+        master_server_address: master,
+        metadata_server: "P2PHANDSHAKE",
+        protocol: "tcp",
+      }),
+    );
+    const poor = await report(["--store", `mooncake:${file}`], env);
+    assert.is(poor.healthy, false);
+    assert.match(about(poor, "configuration").detail, "a segment of 64 MiB");
+    assert.match(about(poor, "connection").detail, "giving no memory");
+    assert.match(about(poor, "segment").detail, "no process gives memory to this cluster");
+    assert.is(await mountedSegments(cluster), 0);
+
+    const giver = await report(["--store", `mooncake:?master=${master}&globalSegmentSize=64MiB`], env);
+    assert.is(giver.healthy, false);
+    assert.match(about(giver, "own memory").detail, "64 MiB given to the cluster, and taken back");
+    assert.match(about(giver, "segment").detail, "no process gives memory to this cluster");
+    const greedy = await report(["--store", `mooncake:?master=${master}&globalSegmentSize=2048GB`], env);
+    assert.is(statusOf(greedy, "own memory"), "missing");
+    assert.match(about(greedy, "own memory").detail, /2 TiB of memory.*allocate/);
+    assert.not.match(about(greedy, "own memory").remedies.join(), "release");
+
+    await cluster.startOwner("O", 32 << 20);
+    const rich = await report(["--store", `mooncake:${file}`], env);
+    assert.is(rich.healthy, true);
+    assert.match(about(rich, "segment").detail, /^the object lay at 127\.0\.0\.1:\d+$/);
+    assert.is(statusOf(rich, "round trip"), "ok");
+
+    const notMetadata = `mooncake:?master=${master}&metadataServer=${cluster.adminUrl}/metadata`;
+    const refused = about(await report(["--store", notMetadata], env), "connection");
+    assert.match(refused.detail, `the metadata server ${cluster.adminUrl}/metadata did not do its part`);
+    assert.not.match(refused.remedies.join(), "release");
+    rmSync(folder, { recursive: true });
+  });
+
+/** How often a segment was mounted at a master. */
+async function mountedSegments(cluster: MooncakeCluster): Promise<number> {
+  const metrics = await (await fetch(`${cluster.adminUrl}/metrics`)).text();
+  return Number(/^master_mount_segment_requests_total (\d+)$/m.exec(metrics)![1]);
+}
 
 test.run();

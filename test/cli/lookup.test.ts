@@ -11,10 +11,13 @@ import { define } from "../../src/cli/commands/lookup.js";
 import { answerLines, askStore, nothingToAsk } from "../../src/cli/lookup/answer.js";
 import { type EngineOptions, lookupEngine } from "../../src/cli/lookup/engine-groups.js";
 import { Output } from "../../src/cli/output.js";
+import { isMooncakeKvError } from "../../src/errors.js";
 import { BlobBlockHashes, BlockHasher } from "../../src/hash/index.js";
 import { PoolKey } from "../../src/key/index.js";
 import { LookupKeyServer } from "../../src/lookup/index.js";
 import { openStore } from "../../src/store/index.js";
+import { MooncakeCluster } from "../../src/testing/contract/mooncake/cluster.js";
+import { findMooncake } from "../helpers/mooncake-wheel.js";
 import { E1 } from "./helpers/examples.js";
 
 const test = suite("mooncake-kv lookup");
@@ -298,5 +301,45 @@ test("a file that is no tokenizer, options that don't fit, and input that is non
     assert.match((error as Error).message, pattern);
   }
 });
+
+test("a cluster that can't be joined is unknown, and a failure; what is written wrong is an error", async () => {
+  const at = (query: string) => ["--store", `mooncake:?${query}`, "--model-name", "m", ...tokens];
+  const started = performance.now();
+  const { stdout, exitCode } = await lookup(at("master=127.0.0.1:1"));
+  assert.match(stdout, /^unknown: no Mooncake master answers at 127\.0\.0\.1:1 \(ECONNREFUSED\)/);
+  assert.is(exitCode, 1);
+  const value = await lookupJson(at("master=127.0.0.1:1"));
+  assert.equal([value["hit_tokens"], value["keys_asked"], value["exitCode"]], [null, 0, 1]);
+  assert.ok(performance.now() - started < 5_000);
+  for (const query of ["python=&master=127.0.0.1:1", "master=127.0.0.1:1&metadataServer=redis://h"]) {
+    const error = await lookup(at(query)).catch((thrown: unknown) => thrown);
+    assert.ok(isMooncakeKvError(error, "ERR_CONFIG"), query);
+  }
+});
+
+const installation = findMooncake();
+if (installation)
+  test("a question with an engine's own file gives no memory to the pool", async () => {
+    await using cluster = await MooncakeCluster.start(installation, { segmentBytes: 0 });
+    const file = join(folder, "engine.json");
+    const content = {
+      mode: "embedded",
+      global_segment_size: "64MB",
+      master_server_address: cluster.masterAddress,
+      metadata_server: "P2PHANDSHAKE",
+      protocol: "tcp",
+    };
+    await writeFile(file, JSON.stringify(content));
+    const ask = async (query: string): Promise<number> => {
+      const uri = `mooncake:${file}?python=${installation.python}${query}`;
+      const { stdout, exitCode } = await lookup(["--store", uri, "--model-name", "m", ...tokens]);
+      assert.match(stdout, /^0 of 32 tokens/);
+      assert.is(exitCode, 0);
+      const metrics = await (await fetch(`${cluster.adminUrl}/metrics`)).text();
+      return Number(/^master_mount_segment_requests_total (\d+)$/m.exec(metrics)![1]);
+    };
+    assert.is(await ask(""), 0);
+    assert.is(await ask("&role=configured"), 1);
+  });
 
 test.run();

@@ -48,6 +48,7 @@ test("the embedded store does what the real one was recorded doing", async () =>
       "every destination of a key is filled",
       "of equal keys the first is stored",
       "an upsert that does not fit keeps the old value",
+      "an upsert of no bytes is refused",
       "later effects of these",
     ]),
   );

@@ -2,7 +2,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { StoreError, StoreResult } from "../../src/store/index.js";
-import { KeyList } from "../../src/store/keys.js";
+import { KeyList } from "../../src/store/shared/keys.js";
 
 function thrownBy(result: StoreResult): StoreError {
   try {

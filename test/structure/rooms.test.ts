@@ -76,6 +76,36 @@ const wrong: readonly [string, string, string, RegExp][] = [
   ["a room into the entry", "src/layout/x.ts", 'import "../index.js";', /lies in no room/],
   ["a room into the tests", "src/store/x.ts", 'import "../../test/laws/a.js";', /lies in no room/],
   ["an unknown room", "src/misc/x.ts", 'import "../hash/a.js";', /unknown room misc/],
+  [
+    "a backend into another",
+    "src/store/mooncake/x.ts",
+    'import { Deadline } from "../admin/deadline.js";',
+    /store\/mooncake may not know/,
+  ],
+  [
+    "a backend into what stands above it",
+    "src/store/embedded/x.ts",
+    'import type { KvStore } from "../kv-store.js";',
+    /store\/embedded may not know/,
+  ],
+  [
+    "what backends share into a backend",
+    "src/store/shared/x.ts",
+    'import "../embedded/options.js";',
+    /store\/shared may not know/,
+  ],
+  [
+    "what backends share into the port",
+    "src/store/shared/x.ts",
+    'import type { Answer } from "../backend.js";',
+    /store\/shared may not know/,
+  ],
+  [
+    "what backends share into the cluster's part",
+    "src/store/shared/x.ts",
+    'import "../cluster/settings.js";',
+    /store\/shared may not know/,
+  ],
   ["files", "src/layout/x.ts", 'import { readFileSync } from "node:fs";', /node:fs, which is not pure/],
   [
     "the addon loader's module",
@@ -118,6 +148,12 @@ const right: readonly [string, string][] = [
   ["src/hash/x.ts", 'const a = { Date: 1 }; a.Date; "process.env"; // Date.now()'],
   ["src/cli/x.ts", 'import { readFileSync } from "node:fs"; process.env["A"]; Date.now();'],
   ["src/testing/x.ts", 'export * from "../../test/laws/hash-laws.js"; import "../layout/a.js";'],
+  [
+    "src/store/mooncake/x.ts",
+    'import type { StoreBackend } from "../backend.js"; import "../shared/a.js"; import "../cluster/b.js"; import "./c.js";',
+  ],
+  ["src/store/checked-store.ts", 'import "./shared/a.js"; import "./backend.js"; import "./mooncake/a.js";'],
+  ["src/store/cluster/x.ts", 'import "../shared/a.js"; import "./b.js"; import "../../errors.js";'],
   ["src/errors.ts", 'export * from "../generated/typescript/runtime/errors.js";'],
   ["src/index.ts", 'export * from "./hash/index.js"; export * from "./errors.js";'],
 ];

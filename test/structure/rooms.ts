@@ -113,6 +113,8 @@ function importBreach(
     if (own === "testing" && target.startsWith("test/laws/")) return undefined;
     return breach("which lies in no room");
   }
+  const inside = storeBreach(file, target);
+  if (inside) return breach(inside);
   const to = ROOMS.indexOf(room as (typeof ROOMS)[number]);
   if (to < 0) return breach(`whose room ${room} is unknown`);
   if (file === ENTRY)
@@ -120,6 +122,32 @@ function importBreach(
   const from = ROOMS.indexOf(own as (typeof ROOMS)[number]);
   if (from < 0) return breach(`from the unknown room ${own}`);
   return to <= from ? undefined : breach(`a later room than ${own}`);
+}
+
+/** What the parts of the store that are no backend may import of it. */
+const STORE_PARTS: Readonly<Record<string, readonly string[]>> = {
+  shared: ["shared"],
+  cluster: ["shared", "cluster"],
+};
+
+/** The port, which every backend implements. */
+const STORE_PORT = "src/store/backend.ts";
+
+/** A breach of the order inside the store: a backend imports the port, `shared`, `cluster` and its own folder. */
+function storeBreach(file: string, target: string): string | undefined {
+  const from = storePart(file);
+  if (from === undefined || !target.startsWith("src/store/")) return undefined;
+  const to = storePart(target);
+  const allowed = STORE_PARTS[from] ?? ["shared", "cluster", from];
+  if (to !== undefined && allowed.includes(to)) return undefined;
+  if (target === STORE_PORT && STORE_PARTS[from] === undefined) return undefined;
+  return `which store/${from} may not know`;
+}
+
+/** The folder of the store in which a file lies; undefined for the files above them. */
+function storePart(file: string): string | undefined {
+  const [, part, name] = /^src\/store\/([^/]+)\/(.+)$/.exec(file) ?? [];
+  return name === undefined ? undefined : part;
 }
 
 /** Whether an enclosing block of code declares the name itself, which hides the global one. */

@@ -11,8 +11,8 @@ import { MooncakeStoreConnectorMetadata } from "../../../src/request/connector-m
 import { createLoadSpec } from "../../../src/request/load-spec.js";
 import { ReqMeta, type ReqMetaInit } from "../../../src/request/req-meta.js";
 import { TailKeyBoundary } from "../../../src/request/tail-key-boundary.js";
-import { KeyList, type StoreKeys } from "../../../src/store/keys.js";
-import type { PutOptions } from "../../../src/store/put-options.js";
+import type { PutOptions } from "../../../src/store/shared/call-options.js";
+import { KeyList, type StoreKeys } from "../../../src/store/shared/keys.js";
 import { ReplicaResult, StoreResult } from "../../../src/store/store-result.js";
 import { hashOf } from "./scheduler.js";
 

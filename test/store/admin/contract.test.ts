@@ -4,9 +4,9 @@ import { createInterface } from "node:readline";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import type { SegmentTable } from "../../../src/layout/segment-table.js";
-import { AdminStore } from "../../../src/store/admin/admin-store.js";
-import type { StoreKeys } from "../../../src/store/keys.js";
 import type { KvStore } from "../../../src/store/kv-store.js";
+import type { AdminStore } from "../../../src/store/open-store.js";
+import type { StoreKeys } from "../../../src/store/shared/keys.js";
 import {
   type ContractBackend,
   type ContractClient,
@@ -18,6 +18,7 @@ import {
 import type { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { mooncakeBackend } from "../../../src/testing/contract/mooncake/world.js";
 import { findMooncake } from "../../helpers/mooncake-wheel.js";
+import { adminStore } from "./admin-store.js";
 
 // The contract suite for what an admin store can do: the real Mooncake writes, and every read goes over the master's HTTP
 // interface and the owner's TCP port. What exists and how large it is is asked both ways, and must agree.
@@ -48,7 +49,7 @@ const backend = (real: ContractBackend): ContractBackend => ({
   async open(setup): Promise<ContractWorld> {
     const world = await real.open(setup);
     const { cluster } = world as unknown as { cluster: MooncakeCluster };
-    const admin = new AdminStore({ url: cluster.adminUrl, leaseMs: setup.leaseTtlMs });
+    const admin = adminStore({ url: cluster.adminUrl, leaseMs: setup.leaseTtlMs });
     return {
       startClient: async (name) => reading(await world.startClient(name), admin),
       sleep: (ms) => world.sleep(ms),

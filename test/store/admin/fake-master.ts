@@ -19,6 +19,8 @@ export interface FakeMaster {
   readonly requests: Request[];
   /** Connections that were made. */
   connections(): number;
+  /** Those of them that are open. */
+  open(): number;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export async function fakeMaster(
     url: `http://127.0.0.1:${address.port}`,
     requests,
     connections: () => connections,
+    open: () => sockets.size,
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

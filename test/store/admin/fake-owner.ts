@@ -20,6 +20,8 @@ export interface FakeOwner {
   handshakes(): number;
   /** Connections to the data port that were made. */
   dataConnections(): number;
+  /** Connections that are open, to both ports. */
+  open(): number;
   /** Ends every connection to the data port. */
   dropConnections(): void;
   close(): Promise<void>;
@@ -77,6 +79,7 @@ export async function fakeOwner(memory: Uint8Array, behaviour: OwnerBehaviour = 
     reads,
     handshakes: () => handshakes,
     dataConnections: () => dataConnections,
+    open: () => sockets.size + dataSockets.size,
     dropConnections() {
       for (const socket of dataSockets) socket.destroy();
     },

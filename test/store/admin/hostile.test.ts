@@ -2,9 +2,10 @@ import { createServer } from "node:net";
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { AdminStore } from "../../../src/store/admin/admin-store.js";
+import type { AdminStore } from "../../../src/store/open-store.js";
 import { checkAsync } from "../../helpers/property.js";
 import { rejects, segmentsIn } from "../helpers.js";
+import { adminStore } from "./admin-store.js";
 import { closing } from "./closing.js";
 import { type Answer, fakeMaster, keyAnswer } from "./fake-master.js";
 import { descriptorFrame, fakeOwner, OWNER_ADDRESS, type OwnerBehaviour, statusWord } from "./fake-owner.js";
@@ -21,7 +22,7 @@ const storeOf = async (
   const master = close(
     await fakeMaster(({ path }) => (typeof answer === "function" ? answer(path) : answer)),
   );
-  return close(new AdminStore({ url: master.url, deadlineMs }));
+  return close(adminStore({ url: master.url, deadlineMs }));
 };
 
 /** A store whose objects all are the 1,000 bytes of an owner that behaves like this. */
@@ -39,7 +40,7 @@ test("a master that says nonsense fails every call with a code and a reason", as
     [raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"), -900, /failed|too early/],
     [{ status: 200, body: "" }, -900, /no JSON: it ends too early/],
     [{ status: 200, body: "[[[[" }, -900, /no JSON/],
-    [{ status: 200, body: "[".repeat(100_000) }, -900, /nested more than/],
+    [{ status: 200, body: "[".repeat(10_000) }, -900, /nested more than/],
     [{ status: 200, body: "null" }, -900, /should be an object/],
     [{ status: 200, body: '{"success":true}' }, -900, /has undefined where data/],
     [{ status: 200, body: '{"success":true,"data":5}' }, -900, /where data should be/],
@@ -124,7 +125,7 @@ test("an answer without end is cut off at the limit", async () => {
   close({ close: () => server.close() });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
-  const store = close(new AdminStore({ url: `http://127.0.0.1:${port}`, deadlineMs: 10_000 }));
+  const store = close(adminStore({ url: `http://127.0.0.1:${port}`, deadlineMs: 10_000 }));
   const result = await store.exists(["k"]);
   assert.is(result.codes[0], -10);
   assert.match(result.failures()[0]!.reason!, /larger than \d+ bytes/);
@@ -151,17 +152,15 @@ test("a master that says nothing costs the deadline, and no more", async () => {
     assert.match(size.failures()[0]!.reason!, /within the deadline of 30 ms/);
     assert.is((await store.health()).code, 2);
   }
-  const closed = close(new AdminStore({ url: "http://127.0.0.1:1" }));
+  const closed = close(adminStore({ url: "http://127.0.0.1:1" }));
   assert.is((await closed.exists(["k"])).codes[0], -900);
   assert.match((await closed.health()).message, /http:\/\/127\.0\.0\.1:1 failed/);
 });
 
-test("sizes and places that can't be are refused", async () => {
+test("places that can't be are refused", async () => {
   for (const [size, endpoint, code] of [
-    [2n ** 63n, "127.0.0.1:9", -600n],
-    [2n ** 64n - 1n, "127.0.0.1:9", -600n],
-    [0n, "127.0.0.1:9", -1012n],
     [10n, "127.0.0.1:99999", -1012n],
+    [10n, `${"h".repeat(400)}:9`, -1012n],
     [10n, "127.0.0.1:1", -800n],
     [10n, "no such host.invalid:80", -1012n],
   ] as const) {
@@ -261,7 +260,7 @@ test("nothing is written after a call has ended", async () => {
 test("any bytes as an answer of the master, and any as an answer of an owner, end in codes", async () => {
   let body: Uint8Array = new Uint8Array(0);
   const master = close(await fakeMaster(() => ({ status: 200, body })));
-  const store = close(new AdminStore({ url: master.url, deadlineMs: 10_000 }));
+  const store = close(adminStore({ url: master.url, deadlineMs: 10_000 }));
   const tokens = [
     '{"success":true,"data":',
     "{",
@@ -336,7 +335,7 @@ test("listing keys streams: memory stays small, and a listing can be left", asyn
   close({ close: () => server.close() });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
-  const store = close(new AdminStore({ url: `http://127.0.0.1:${port}` }));
+  const store = close(adminStore({ url: `http://127.0.0.1:${port}` }));
   let count = 0;
   for await (const key of store.list()) {
     assert.is(key, "some-key-of-twenty-b");
@@ -361,7 +360,7 @@ test("keys come over any split of the stream; a bad stream is an error", async (
       return { status: 200, body: "one\n\nключ\nlast" };
     }),
   );
-  assert.equal(await collect(close(new AdminStore({ url: master.url }))), ["one", "", "ключ", "last"]);
+  assert.equal(await collect(close(adminStore({ url: master.url }))), ["one", "", "ключ", "last"]);
   for (const [answer, message] of [
     ["silence", /no answer within the deadline of 200 ms \(code -901\)/],
     [raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\none\ntw", false), /deadline.*-901/],

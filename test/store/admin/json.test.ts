@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { type ExactJson, parseExactJson } from "../../../src/store/admin/json.js";
+import { type ExactJson, parseExactJson as parseWithin } from "../../../src/store/admin/json.js";
 import { check } from "../../helpers/property.js";
+
+const parseExactJson = (text: string): ExactJson => parseWithin(text, Number.POSITIVE_INFINITY);
 
 /** What `JSON.parse` gives for the same text, for values without large numbers. */
 function plain(value: ExactJson): unknown {
@@ -74,6 +76,15 @@ test("members of any name are members, and the last of equal ones counts", () =>
 test("text nested too deeply is refused, not followed", () => {
   assert.throws(() => parseExactJson("[".repeat(1_000_000)), /nested more than/);
   assert.throws(() => parseExactJson('{"a":'.repeat(1_000_000)), /nested more than/);
+});
+
+test("text of more values than may be is refused before it is read to its end", () => {
+  const millions = `[${"{},".repeat(5_000_000)}{}]`;
+  const start = performance.now();
+  assert.throws(() => parseWithin(millions, 1000), /more than 1000 values/);
+  assert.ok(performance.now() - start < 100);
+  assert.equal(parseWithin('[{"a":1},2]', 4), [new Map([["a", 1n]]), 2n]);
+  assert.throws(() => parseWithin('[{"a":1},2]', 3), /more than 3 values/);
 });
 
 test("a number of very many digits does not take for ever", () => {

@@ -18,7 +18,7 @@ test("opens by URI and by object, and gives what only an admin store has", async
 });
 
 for (const [uri, message] of [
-  ["mooncake-admin:", /the address of the master's HTTP interface is undefined/],
+  ["mooncake-admin:", /url is undefined; it is the address of the master's HTTP interface/],
   ["mooncake-admin:127.0.0.1:9003", /is written http:\/\/host:9003/],
   ["mooncake-admin:http://h:1?speed=9", /no option "speed"; it has url, deadlineMs/],
   ["mooncake-admin:http://h:1?url=http://i:1", /the option "url" occurs twice/],

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { AdminStore } from "../../../src/store/admin/admin-store.js";
 import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { findMooncake } from "../../helpers/mooncake-wheel.js";
 import { fillPattern, segmentsIn } from "../helpers.js";
+import { adminStore } from "./admin-store.js";
 
 // Against a real mooncake_master, a real owner of memory and Mooncake's own Python client, where the wheel is.
 
@@ -15,14 +15,14 @@ if (mooncake) {
   test("what the Python client wrote is found, measured, listed and read, byte for byte", async () => {
     await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
     await using client = await cluster.startClient();
-    await using store = new AdminStore({ url: cluster.adminUrl });
+    await using store = adminStore({ url: cluster.adminUrl });
 
     const bytes = new Uint8Array(300_000);
     fillPattern(bytes, 3);
     await client.write(0, bytes.subarray(0, 100_000));
     await client.write(1 << 20, bytes.subarray(100_000));
     const vllm = `Qwen3-8B@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${"0f".repeat(32)}`;
-    const keys = [vllm, "ключ/%41", "a,b", "a b"];
+    const keys = [vllm, "ключ/%41", "a,b", "a b", "\ufeffmark"];
     assert.equal(
       await client.call(
         "batch_put_from_multi_buffers",
@@ -30,13 +30,13 @@ if (mooncake) {
         keys.map(() => [0, 1 << 20]),
         keys.map(() => [100_000, 200_000]),
       ),
-      [0, 0, 0, 0],
+      [0, 0, 0, 0, 0],
     );
 
-    assert.equal([...(await store.exists([...keys, "absent", ""])).codes], [1, 1, -600, 1, 0, 0]);
+    assert.equal([...(await store.exists([...keys, "absent", ""])).codes], [1, 1, -600, 1, 1, 0, 0]);
     assert.equal(
       [...(await store.size([...keys, "absent"])).codes],
-      [300_000n, 300_000n, -600n, 300_000n, -704n],
+      [300_000n, 300_000n, -600n, 300_000n, 300_000n, -704n],
     );
     const { replicas } = (await store.replicas([vllm])).throwIfFailed();
     assert.equal(
@@ -49,9 +49,14 @@ if (mooncake) {
     const segments = await store.segments();
     assert.equal(
       segments.map(({ size, used, protocol, status }) => [size, used, protocol, status]),
-      [[BigInt(SEGMENT), 1_200_000n, "tcp", "OK"]],
+      [[BigInt(SEGMENT), 1_500_000n, "tcp", "OK"]],
     );
-    assert.equal(await store.usage(), { capacity: BigInt(SEGMENT), used: 1_200_000n, keys: 4n });
+    assert.equal(await store.usage(), {
+      capacity: BigInt(SEGMENT),
+      used: 1_500_000n,
+      keys: 5n,
+      counters: { hits: 0n, misses: 0n, stored: 5n, evicted: 0n, evictedBytes: 0n, refusals: 0n },
+    });
     assert.is((await store.health()).healthy, true);
 
     const arena = await store.createArena(2 << 20);
@@ -69,6 +74,7 @@ if (mooncake) {
     ] as const;
     const read = await store.getInto([vllm, "ключ/%41", "a,b", "a b", "absent"], segmentsIn(arena, rows));
     assert.equal([...read.codes], [300_000n, 300_000n, 300_000n, -600n, -704n]);
+    assert.equal([...(await store.get(["\ufeffmark"])).codes], [300_000n]);
     const joined = Buffer.concat(rows[0].map(([at, size]) => arena.bytes.subarray(at, at + size)));
     assert.is(joined.compare(bytes), 0);
     for (const start of [400_000, 800_000])
@@ -80,7 +86,7 @@ if (mooncake) {
   test("a large value and many small ones come whole", async () => {
     await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
     await using client = await cluster.startClient();
-    await using store = new AdminStore({ url: cluster.adminUrl });
+    await using store = adminStore({ url: cluster.adminUrl });
     const names = Array.from({ length: 500 }, (_, index) => `small-${index}`);
     await client.write(
       0,
@@ -112,7 +118,7 @@ if (mooncake) {
   test("calls that look grant no lease; calls that read do", async () => {
     await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT, leaseTtlMs: 400 });
     await using client = await cluster.startClient();
-    await using store = new AdminStore({ url: cluster.adminUrl, leaseMs: 400 });
+    await using store = adminStore({ url: cluster.adminUrl, leaseMs: 400 });
     await client.call("batch_put_from", ["k"], [0], [100]);
     await store.exists(["k"]);
     await store.size(["k"]);
@@ -129,10 +135,33 @@ if (mooncake) {
     assert.equal([...(await store.exists(["k"])).codes], [0]);
   });
 
+  test("the counters of the master count what its clients do", async () => {
+    await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: 16 << 20, leaseTtlMs: 50 });
+    await using client = await cluster.startClient();
+    await using store = adminStore({ url: cluster.adminUrl });
+    const nothing = { hits: 0n, misses: 0n, stored: 0n, evicted: 0n, evictedBytes: 0n, refusals: 0n };
+    assert.equal((await store.usage()).counters, nothing);
+    await client.call("batch_put_from", ["a", "b", "c"], [0, 0, 0], [1000, 1000, 2000]);
+    await client.call("batch_put_from", ["a"], [0], [1000]);
+    await client.call("batch_upsert_from", ["c", "d"], [0, 0], [2000, 500]);
+    await client.call("batch_get_into", ["a", "absent"], [0, 0], [1000, 1000]);
+    await store.get(["b", "nowhere", "neither"]);
+    await store.exists(["a", "absent"]);
+    await client.call("batch_put_from", ["too large"], [0], [20 << 20]);
+    await client.call("remove", "a");
+    const before = { ...nothing, hits: 2n, misses: 3n, stored: 5n, refusals: 1n };
+    assert.equal((await store.usage()).counters, before);
+    const names = Array.from({ length: 24 }, (_, index) => `large-${index}`);
+    for (const name of names) await client.call("batch_put_from", [name], [0], [1 << 20]);
+    for (let wait = 0; (await store.usage()).counters?.evicted === 0n && wait < 50; wait++) await sleep(100);
+    const { evicted, evictedBytes, refusals } = (await store.usage()).counters!;
+    assert.ok(evicted! > 0n && evictedBytes! > 0n && refusals! > 1n);
+  });
+
   test("keys that are no UTF-8 don't spoil the answers for others", async () => {
     await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
     await using client = await cluster.startClient();
-    await using store = new AdminStore({ url: cluster.adminUrl });
+    await using store = adminStore({ url: cluster.adminUrl });
     await client.call("batch_put_from", ["good"], [0], [100]);
     const keys = { bytes: Buffer.from("\u00ffgood", "latin1"), offsets: Uint32Array.of(0, 1, 5) };
     assert.equal([...(await store.exists(keys)).codes], [-600, 1]);
@@ -148,7 +177,7 @@ if (mooncake) {
   test("an owner that dies, or freezes, and a master that dies cost codes and the deadline", async () => {
     await using cluster = await MooncakeCluster.start(mooncake, { segmentBytes: SEGMENT });
     await using client = await cluster.startClient();
-    await using store = new AdminStore({ url: cluster.adminUrl, deadlineMs: 10_000 });
+    await using store = adminStore({ url: cluster.adminUrl, deadlineMs: 10_000 });
     const soon = { deadlineMs: 400 };
     await client.call("batch_put_from", ["k"], [0], [100]);
     (await store.get(["k"])).throwIfFailed();
@@ -170,7 +199,7 @@ if (mooncake) {
   });
 } else {
   test("without the wheel, a master that isn't there is what can be asked", async () => {
-    await using store = new AdminStore({ url: "http://127.0.0.1:1" });
+    await using store = adminStore({ url: "http://127.0.0.1:1" });
     assert.equal([...(await store.exists(["k"])).codes], [-900]);
     assert.is((await store.health()).healthy, false);
   });

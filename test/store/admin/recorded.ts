@@ -18,22 +18,33 @@ interface Line {
     readonly op: string;
     readonly method?: string;
     readonly path?: string;
+    readonly samples?: readonly string[];
     readonly response?: { status: number; headers: Record<string, string>; body: string };
   }[];
 }
 
 /** Every exchange of `mooncake_admin.jsonl`, in order. */
 export function recordedExchanges(): RecordedExchange[] {
+  return recordedLines().flatMap(({ id, steps }) =>
+    steps
+      .filter((step) => step.op === "http")
+      .map(({ method, path, response }) => ({ scenario: id, method: method!, path: path!, ...response! })),
+  );
+}
+
+/** The samples of the recorded `/metrics`, all of them: its body is cut short. */
+export function recordedSamples(): readonly string[] {
+  return recordedLines()
+    .flatMap(({ steps }) => steps)
+    .find((step) => step.samples !== undefined)!.samples!;
+}
+
+function recordedLines(): Line[] {
   const text = readFileSync(join("test", "vectors", "mooncake_admin.jsonl"), "utf8");
   return text
     .split("\n")
     .filter((line) => line !== "")
-    .flatMap((line) => {
-      const { id, steps } = JSON.parse(line) as Line;
-      return steps
-        .filter((step) => step.op === "http")
-        .map(({ method, path, response }) => ({ scenario: id, method: method!, path: path!, ...response! }));
-    });
+    .map((line) => JSON.parse(line) as Line);
 }
 
 /** What the real master reads in the parameter of `/batch_query_keys`: percent-decoded first, then split at commas. */

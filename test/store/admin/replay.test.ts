@@ -1,20 +1,17 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { KeyTable } from "../../../src/key/key-table.js";
-import { AdminStore } from "../../../src/store/admin/admin-store.js";
-import {
-  ok,
-  readBatchQuery,
-  readHealth,
-  readKeyQuery,
-  readMetric,
-  readSegments,
-} from "../../../src/store/admin/answers.js";
+import { keysLimit } from "../../../src/store/admin/answer-limits.js";
+import { readHealth, readSegments } from "../../../src/store/admin/answers.js";
 import { AdminFailure } from "../../../src/store/admin/failure.js";
-import { parseExactJson } from "../../../src/store/admin/json.js";
+import { jsonObject, refusal } from "../../../src/store/admin/json-answer.js";
+import { readBatchQuery, readKeyQuery } from "../../../src/store/admin/key-answers.js";
+import { LineSplitter } from "../../../src/store/admin/line-splitter.js";
+import { MasterMetrics } from "../../../src/store/admin/metrics.js";
+import { adminStore } from "./admin-store.js";
 import { closing } from "./closing.js";
 import { type Answer, type FakeMaster, fakeMaster, type Request } from "./fake-master.js";
-import { decodedKeys, type RecordedExchange, recordedExchanges } from "./recorded.js";
+import { decodedKeys, type RecordedExchange, recordedExchanges, recordedSamples } from "./recorded.js";
 
 // Every exchange that was recorded with the real master, read with this client.
 
@@ -40,6 +37,12 @@ function replay(recorded: readonly RecordedExchange[]): Promise<FakeMaster> {
   return fakeMaster(answer).then(close);
 }
 
+function metricsOf(body: Buffer): MasterMetrics {
+  const metrics = new MasterMetrics();
+  for (const line of new LineSplitter().linesOf(body)) metrics.read(line);
+  return metrics;
+}
+
 test("all exchanges are there", () => {
   assert.is(exchanges.length, 315);
 });
@@ -59,7 +62,7 @@ test("every recorded answer is read as what it is, or refused with the master's 
     })();
     try {
       if (endpoint === "/query_key") {
-        const replicas = readKeyQuery(answer);
+        const replicas = readKeyQuery(answer, keysLimit(1, 0).values);
         const { data } = json as { data: { size_: number; transport_endpoint_: string }[] };
         assert.equal(
           replicas.map((replica) => [Number(replica.size), replica.endpoint]),
@@ -67,21 +70,22 @@ test("every recorded answer is read as what it is, or refused with the master's 
           what,
         );
       } else if (endpoint === "/batch_query_keys") {
-        const answers = readBatchQuery(answer);
-        const { data } = json as { data: Record<string, { ok: boolean; error: string | null }> };
-        assert.equal([...answers.keys()], Object.keys(data), what);
+        const { data } = (json ?? {}) as { data?: Record<string, { ok: boolean; error: string | null }> };
+        const keys = Object.keys(data ?? {});
+        const answers = readBatchQuery(answer, keys, keysLimit(keys.length, 0).values);
+        assert.equal([...answers.keys()], keys, what);
         for (const [key, { code }] of answers)
-          assert.is(code, data[key]!.ok ? 0 : data[key]!.error === "OBJECT_NOT_FOUND" ? -704 : -703, what);
+          assert.is(code, data![key]!.ok ? 0 : data![key]!.error === "OBJECT_NOT_FOUND" ? -704 : -703, what);
       } else if (endpoint === "/get_segments_detail") {
         assert.is(readSegments(answer).length, (json as { total_segments: number }).total_segments, what);
       } else if (endpoint === "/health") {
         assert.equal(readHealth(answer).ready, true, what);
       } else if (endpoint === "/metrics") {
-        assert.is(readMetric(answer, "master_key_count"), 1n, what);
+        assert.is(metricsOf(answer.body).keys, 1n, what);
       } else {
-        const bytes = ok(endpoint, answer);
+        if (status !== 200) throw refusal(endpoint, answer);
         if (json !== undefined && typeof json === "object")
-          assert.ok(parseExactJson(bytes.toString()) instanceof Map);
+          assert.ok(jsonObject(endpoint, answer, 1000) instanceof Map);
       }
       assert.is(status, 200, `${what} was read`);
       seen.read++;
@@ -100,7 +104,7 @@ test("every recorded answer is read as what it is, or refused with the master's 
 test("keys of any kind are asked for so that the master finds them, or refused by name", async () => {
   const recorded = scenario("admin-key-encoding");
   const master = await replay(recorded);
-  const store = close(new AdminStore({ url: master.url }));
+  const store = close(adminStore({ url: master.url }));
   const keys = [
     "a@b",
     "a/b",
@@ -134,7 +138,7 @@ test("keys of any kind are asked for so that the master finds them, or refused b
 
 test("a key that is not UTF-8 is refused by the lease-free calls", async () => {
   const master = await replay(scenario("admin-key-encoding"));
-  const store = close(new AdminStore({ url: master.url }));
+  const store = close(adminStore({ url: master.url }));
   const { codes } = await store.exists({
     bytes: Uint8Array.of(0xff, 0x80, 0x61, 0x40, 0x62),
     offsets: Uint32Array.of(0, 2, 5),
@@ -152,7 +156,7 @@ test("objects, unfinished and absent ones, replicas, segments and keys come as r
     ),
     ...scenario("admin-replicas").slice(0, 4),
   ]);
-  const store = close(new AdminStore({ url: master.url }));
+  const store = close(adminStore({ url: master.url }));
   const vllm = `Qwen3-8B@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${"ab".repeat(32)}`;
   const ask = async (key: string) => [
     (await store.exists([key])).codes[0],
@@ -179,7 +183,7 @@ test("objects, unfinished and absent ones, replicas, segments and keys come as r
 
 test("segments, usage and health come as recorded", async () => {
   const master = await replay([...scenario("admin-objects"), ...scenario("admin-metrics")]);
-  const store = close(new AdminStore({ url: master.url }));
+  const store = close(adminStore({ url: master.url }));
   assert.equal(await store.segments(), [
     {
       name: "127.0.0.1:13413",
@@ -205,6 +209,39 @@ test("segments, usage and health come as recorded", async () => {
   await master.close();
 });
 
+test("the counters of the master are read of its metrics", async () => {
+  // Two puts of "a", one of "b", a read of "a", "b" removed.
+  const metrics = metricsOf(Buffer.from(`${recordedSamples().join("\n")}\n`));
+  const counters = { hits: 1n, misses: 0n, stored: 2n, evicted: 0n, evictedBytes: 0n, refusals: 0n };
+  assert.equal(metrics.usage, { keys: 1n, counters });
+  const later = Buffer.from(`# HELP total_get_nums_ Total number
+valid_get_nums_ 5
+total_get_nums_ 7.0\r
+valid_get_nums_{tenant="t"} 9
+master_put_end_requests_total 3
+master_evicted_key_count 99999999999999999999
+master_evicted_size_bytes -1
+master_key_count NaN
+`);
+  assert.equal(metricsOf(later).usage, { counters: { hits: 5n, misses: 2n } });
+  assert.equal(metricsOf(Buffer.from("nothing\n")).usage, {});
+});
+
+test("usage asks for the metrics once", async () => {
+  const segments = scenario("admin-objects").findLast(({ path }) => path === "/get_segments_detail")!;
+  const master = close(
+    await fakeMaster(({ path }) =>
+      path === "/metrics" ? { status: 200, body: recordedSamples().join("\n") } : segments,
+    ),
+  );
+  const usage = await close(adminStore({ url: master.url })).usage();
+  assert.equal([usage.capacity, usage.keys, usage.counters?.stored], [16777216n, 1n, 2n]);
+  assert.equal(
+    master.requests.map(({ path }) => path),
+    ["/get_segments_detail", "/metrics"],
+  );
+});
+
 test("a long batch is cut into queries that the master takes, and every key keeps its answer", async () => {
   const answer = ({ path }: Request): Answer => {
     const entries = decodedKeys(path).map((key) => {
@@ -215,7 +252,7 @@ test("a long batch is cut into queries that the master takes, and every key keep
     return { status: 200, body: `{"success":true,"data":{${entries.sort().join(",")}}}` };
   };
   const master = close(await fakeMaster(answer));
-  const store = close(new AdminStore({ url: master.url, concurrency: 3 }));
+  const store = close(adminStore({ url: master.url, concurrency: 3 }));
   const keys = Array.from({ length: 2_000 }, (_, index) => `é-${index}`);
   const { codes } = await store.exists(KeyTable.fromTexts([...keys, ...keys]));
   for (let index = 0; index < 4_000; index++) assert.is(codes[index], (index % 2_000) % 3 === 0 ? 1 : 0);

@@ -1,7 +1,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { EmbeddedStore } from "../../../src/store/embedded/embedded-store.js";
-import type { EmbeddedStoreOptions } from "../../../src/store/index.js";
+import type { EmbeddedStore, EmbeddedStoreOptions } from "../../../src/store/index.js";
+import { openEmbeddedTestStore } from "../../../src/testing/embedded-test-store.js";
 import { rejects, segmentsIn } from "../helpers.js";
 
 const bytes = (size: number, byte: number): Uint8Array => new Uint8Array(size).fill(byte);
@@ -10,7 +10,7 @@ async function withStore(
   body: (store: EmbeddedStore) => Promise<void>,
   options: EmbeddedStoreOptions = {},
 ): Promise<void> {
-  await using store = new EmbeddedStore({ capacity: "16MiB", clock: "manual", ...options });
+  await using store = openEmbeddedTestStore({ capacity: "16MiB", clock: "manual", ...options });
   await body(store);
 }
 
@@ -109,8 +109,8 @@ test("pins and eviction", () =>
       const { counters, used } = await store.usage();
       assert.equal((await store.exists(["hard", "soft", "e0", "e39"])).codes, Int32Array.of(1, 1, 0, 1));
       assert.is(counters!.refusals, BigInt(refused));
-      assert.is(counters!.stored - counters!.evicted, used >> 20n);
-      assert.is(counters!.evictedBytes, counters!.evicted << 20n);
+      assert.is(counters!.stored! - counters!.evicted!, used >> 20n);
+      assert.is(counters!.evictedBytes, counters!.evicted! << 20n);
     },
     { evictionHighWatermarkRatio: 1 },
   ));

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { EmbeddedStore } from "../../../src/store/embedded/embedded-store.js";
-import type { Arena } from "../../../src/store/index.js";
+import type { Arena, EmbeddedStore } from "../../../src/store/index.js";
+import { openEmbeddedTestStore } from "../../../src/testing/embedded-test-store.js";
 import { checkAsync } from "../../helpers/property.js";
 import { fillPattern, segmentsIn } from "../helpers.js";
 
@@ -159,7 +159,11 @@ function joined(arena: Arena, segments: Row): Buffer {
 test("any sequence of calls does what a Map would", () =>
   checkAsync(
     fc.asyncProperty(fc.array(step, { maxLength: 16 }), async (steps) => {
-      await using store = new EmbeddedStore({ capacity: "2MiB", clock: "manual", defaultKvLeaseTtl: TTL });
+      await using store = openEmbeddedTestStore({
+        capacity: "2MiB",
+        clock: "manual",
+        defaultKvLeaseTtl: TTL,
+      });
       await using arena = await store.createArena(2 * HALF);
       fillPattern(arena.bytes.subarray(0, HALF), 3);
       const model = new Model();

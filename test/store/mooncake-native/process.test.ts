@@ -78,8 +78,8 @@ test("stores in worker threads, which end in the middle of calls, leave the proc
       import { parentPort } from "node:worker_threads";
       import { register } from ${JSON.stringify(import.meta.resolve("tsx/esm/api"))};
       register();
-      const { MooncakeNativeStore } = await import(${JSON.stringify(storeModule)});
-      const store = await MooncakeNativeStore.open({ library: ${JSON.stringify(library)}, master: "m:1", localHostname: "h" });
+      const { openStore } = await import(${JSON.stringify(storeModule)});
+      const store = await openStore({ backend: "mooncake-native", library: ${JSON.stringify(library)}, master: "m:1", localHostname: "h" });
       void store.exists(["hang:300:"]);
       void store.put(["hang:200:"], [new Uint8Array(100)]);
       parentPort.postMessage("running");\`;

@@ -3,9 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /** The module under test, for scripts that run elsewhere. */
-export const storeModule: string = pathToFileURL(
-  join("src", "store", "mooncake-native", "mooncake-native-store.ts"),
-).href;
+export const storeModule: string = pathToFileURL(join("src", "store", "open-store.ts")).href;
 
 /** How a script ended. */
 export interface Ended {
@@ -23,8 +21,8 @@ export function runScript(
   environment: Record<string, string> = {},
 ): Promise<Ended> {
   const source = `
-    import { MooncakeNativeStore } from ${JSON.stringify(storeModule)};
-    const open = (options) => MooncakeNativeStore.open({ library: ${JSON.stringify(library)}, master: "m:1", localHostname: "h", ...options });
+    import { openStore } from ${JSON.stringify(storeModule)};
+    const open = (options) => openStore({ backend: "mooncake-native", library: ${JSON.stringify(library)}, master: "m:1", localHostname: "h", ...options });
     ${script}`;
   return new Promise((resolve) => {
     let first = 0;

@@ -147,7 +147,8 @@ const cases: Record<string, () => Promise<void>> = {
     assert.ok([-800n, -901n].includes(frozen.codes[0]!), `${frozen.codes}`);
     // A deadline with the caller's memory in use: the sidecar is replaced, and the call ends in time.
     const late = await timed(1_500, store.getInto(["a"], row, { deadlineMs: 300 }));
-    assert.is(late.codes[0], -901n);
+    // By then the owner may be given up, and the object with it.
+    assert.ok([-901n, -704n].includes(late.codes[0]!), `${late.codes}`);
     await cluster.signal("O", "SIGCONT");
     await cluster.kill("O");
     const dead = await timed(5_000, store.getInto(["a"], row));

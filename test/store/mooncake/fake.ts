@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { fileURLToPath } from "node:url";
-import { MooncakeStore } from "../../../src/store/mooncake/mooncake-store.js";
 import type { MooncakeStoreOptions } from "../../../src/store/mooncake/options.js";
+import { type MooncakeStore, openStore } from "../../../src/store/open-store.js";
 
 /** Where Python finds the stand-in for Mooncake's wheel. */
 export const FAKE: string = fileURLToPath(new URL("../../helpers/mooncake/fake", import.meta.url));
@@ -36,7 +36,8 @@ export function openFake(
   options: MooncakeStoreOptions = {},
   environment: Readonly<Record<string, string>> = {},
 ): Promise<MooncakeStore> {
-  return MooncakeStore.open({
+  return openStore({
+    backend: "mooncake",
     master: master.address,
     python: "python3",
     staging: "1MiB",

@@ -70,21 +70,39 @@ test("an idle sidecar that dies is replaced without being asked", async ({ maste
   assert.is((await store.exists(["a"])).codes[0], 0);
 });
 
-test("a frozen sidecar and one whose interpreter hangs are replaced within about a second", async ({
+test("a frozen sidecar and one whose interpreter hangs are replaced after unresponsiveMs", async ({
   master,
 }) => {
-  await using store = await openFake(master);
+  await using store = await openFake(master, { unresponsiveMs: 600 });
   await freeze(store.sidecarPid!);
   let started = performance.now();
   assert.match((await failure(store.exists(["a"]))).message, "was stopped by somebody");
   assert.is((await store.exists(["a"])).codes[0], 0);
-  assert.ok(performance.now() - started < 1_000, `frozen: ${performance.now() - started} ms`);
+  assert.ok(performance.now() - started < 2_000, `frozen: ${performance.now() - started} ms`);
 
   started = performance.now();
   assert.match((await failure(store.exists(["hold 20"]))).message, "gave no sign of life");
   assert.is((await store.exists(["a"])).codes[0], 0);
-  assert.ok(performance.now() - started < 1_500, `hanging: ${performance.now() - started} ms`);
+  assert.ok(performance.now() - started < 2_500, `hanging: ${performance.now() - started} ms`);
   assert.is(store.sidecarRestarts, 2);
+});
+
+test("an interpreter that is held up for a second, or a sidecar that stands for one, is nobody's death", async ({
+  master,
+}) => {
+  await using store = await openFake(master);
+  const pid = store.sidecarPid!;
+  const held = store.exists(["hold 1.2"]);
+  const waiting = store.exists(["a"]);
+  assert.is((await held).codes[0], 0);
+  assert.is((await waiting).codes[0], 0);
+  await freeze(pid);
+  const late = await store.exists(["a"], { deadlineMs: 100 });
+  assert.is(late.codes[0], -901);
+  const patient = store.exists(["b"]);
+  setTimeout(() => process.kill(pid, "SIGCONT"), 1_000);
+  assert.is((await patient).codes[0], 0);
+  assert.is(store.sidecarPid, pid);
 });
 
 test("a call that blocks stops no other, and is no reason to replace anything", async ({ master }) => {
@@ -101,51 +119,102 @@ test("a call that blocks stops no other, and is no reason to replace anything", 
 });
 
 test("a deadline fails the call with -901 and not the process", async ({ master }) => {
-  await using store = await openFake(master, { threads: 2 });
+  await using store = await openFake(master);
   const pid = store.sidecarPid;
   const started = performance.now();
   const { codes } = await store.exists(["sleep 1"], { deadlineMs: 100 });
   assert.is(codes[0], -901);
   assert.ok(performance.now() - started < 400);
-  // Both commands at a time are taken, the second by a call that is in time; the next has to wait for one of them.
-  const [, waited] = await Promise.all([
-    store.exists(["sleep 0.7"]),
-    store.exists(["b"], { deadlineMs: 60 }),
-  ]);
-  assert.is(waited.codes[0], -901);
   assert.is((await store.exists(["b"])).codes[0], 0);
   assert.is(store.sidecarPid, pid);
   assert.is(store.sidecarRestarts, 0);
 });
 
-test("when every command outlives its deadline, the sidecar is replaced", async ({ master }) => {
-  await using store = await openFake(master, { threads: 2, deadlineMs: 150 });
-  const results = await Promise.all([store.exists(["sleep 20"]), store.exists(["sleep 20"])]);
-  assert.equal(
-    results.map(({ codes }) => codes[0]),
-    [-901, -901],
-  );
-  assert.is((await store.exists(["b"], { deadlineMs: 5_000 })).codes[0], 0);
-  assert.is(store.sidecarRestarts, 1);
+test("who waits for somebody else's command has its deadline, too", async ({ master }) => {
+  await using store = await openFake(master, { threads: 1 });
+  const [slow, waited] = await Promise.all([
+    store.exists(["sleep 0.7"]),
+    store.exists(["b"], { deadlineMs: 60 }),
+  ]);
+  assert.is(slow.codes[0], 0);
+  assert.is(waited.codes[0], -901);
+  assert.is((await store.exists(["b"])).codes[0], 0);
 });
 
-test("nobody touches the caller's memory after a deadline", async ({ master }) => {
+test("commands that outlive their deadlines keep nobody else from working", async ({ master }) => {
+  await using store = await openFake(master, { threads: 2 });
+  const pid = store.sidecarPid;
+  const impatient = Array.from({ length: 20 }, () => store.exists(["sleep 3"], { deadlineMs: 50 }));
+  const started = performance.now();
+  const patient = Array.from({ length: 50 }, (_, i) => store.exists([`k${i}`]));
+  for (const { codes } of await Promise.all(patient)) assert.is(codes[0], 0);
+  assert.ok(performance.now() - started < 2_000, `${performance.now() - started} ms`);
+  for (const { codes } of await Promise.all(impatient)) assert.is(codes[0], -901);
+  assert.is(store.sidecarPid, pid);
+  assert.is(store.sidecarRestarts, 0);
+});
+
+test("nobody touches the caller's memory after a deadline, and the sidecar goes on", async ({ master }) => {
+  await using store = await openFake(master);
+  await using arena = await store.createArena(1 << 20);
+  const row = SegmentTable.fromRows([[{ address: arena.baseAddress, size: 5000n }]]);
+  const pid = store.sidecarPid!;
+  arena.bytes.set(pattern(1, 5000));
+  const { codes } = await store.putFrom(["sleep 0.5"], row, { deadlineMs: 100 });
+  assert.is(codes[0], -901);
+  // What is stored late is what the call was made with.
+  arena.bytes.set(pattern(2, 5000));
+  const { values } = await store.get(["sleep 0.5"]);
+  if (values[0]) assert.equal(values[0], pattern(1, 5000));
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  assert.equal((await store.get(["sleep 0.5"])).values[0], pattern(1, 5000));
+  // A read that comes late goes nowhere.
+  const late = await store.getInto(["sleep 0.5"], row, { deadlineMs: 100 });
+  assert.is(late.codes[0], -901n);
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  assert.equal(arena.bytes.slice(0, 5000), pattern(2, 5000));
+  const some = await store.put(["sleep 0.5"], [pattern(1, 1 << 19)], { deadlineMs: 100 });
+  assert.is(some.codes[0], -901);
+  const more = await store.put(["x", "y"], [pattern(2, 1 << 19), pattern(3, 1 << 19)]);
+  assert.equal([...more.codes], [0, 0]);
+  assert.is(store.sidecarPid, pid);
+  assert.is(store.sidecarRestarts, 0);
+});
+
+test("a command that has the caller's memory itself is ended with its process at a long deadline", async ({
+  master,
+}) => {
   await using store = await openFake(master);
   await using arena = await store.createArena(1 << 20);
   const row = SegmentTable.fromRows([[{ address: arena.baseAddress, size: 64n }]]);
   const pid = store.sidecarPid!;
-  const { codes } = await store.putFrom(["sleep 0.5"], row, { deadlineMs: 100 });
+  const { codes } = await store.putFrom(["sleep 60"], row, { deadlineMs: 10_100 });
   assert.is(codes[0], -901);
   assert.not.ok(isAlive(pid));
   assert.is((await store.exists(["a"])).codes[0], 0);
-  // What goes through staging memory keeps that memory until the sidecar is done with it; the process goes on.
-  const next = store.sidecarPid!;
-  const values = await store.put(["sleep 0.5"], [pattern(1, 1 << 19)], { deadlineMs: 100 });
-  assert.is(values.codes[0], -901);
-  const more = await store.put(["x", "y"], [pattern(2, 1 << 19), pattern(3, 1 << 19)]);
-  assert.equal([...more.codes], [0, 0]);
-  assert.is(store.sidecarPid, next);
-  assert.equal((await store.get(["sleep 0.5"])).values[0], pattern(1, 1 << 19));
+});
+
+test("an abort rejects at once, costs nobody else anything, and leaves the memory alone", async ({
+  master,
+}) => {
+  await using store = await openFake(master);
+  await using arena = await store.createArena(1 << 20);
+  const row = SegmentTable.fromRows([[{ address: arena.baseAddress, size: 64n }]]);
+  const pid = store.sidecarPid!;
+  const controller = new AbortController();
+  const reason = new Error("changed my mind");
+  const started = performance.now();
+  const calls = [
+    store.putFrom(["sleep 2"], row, { signal: controller.signal }),
+    store.exists(["sleep 2"], { signal: controller.signal }),
+    store.get(["sleep 2"], { signal: controller.signal }),
+  ].map((call) => failure(call));
+  setTimeout(() => controller.abort(reason), 50);
+  for (const error of await Promise.all(calls)) assert.is(error as unknown, reason);
+  assert.ok(performance.now() - started < 1_000);
+  assert.is((await failure(store.exists(["a"], { signal: controller.signal }))) as unknown, reason);
+  assert.is((await store.exists(["a"])).codes[0], 0);
+  assert.is(store.sidecarPid, pid);
 });
 
 test("what the sidecar refuses rejects the call, and the next call works", async ({ master }) => {

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { isAlive, until } from "./setup.js";
+import { FAKE, FakeMaster } from "./fake.js";
+import { freeze, isAlive, until } from "./setup.js";
 
 // What becomes of the sidecar when the process that started it ends, in all the ways that a process can.
 
@@ -39,6 +42,35 @@ test("killed in the middle of a call: the sidecar ends at once", async () => {
   await exitOf(child);
   const ms = await until("the sidecar is gone", () => !isAlive(sidecar), 2_000);
   assert.ok(ms < 1_000, `${ms} ms`);
+});
+
+test("killed while the sidecar is stopped: the sidecar ends all the same", async () => {
+  const { child, sidecar } = await start("killed in the middle of a call");
+  await freeze(sidecar);
+  child.kill("SIGKILL");
+  await exitOf(child);
+  await until("the sidecar is gone", () => !isAlive(sidecar), 2_000);
+});
+
+test("a worker thread that is terminated leaves no sidecar, and no zombie", async () => {
+  const master = await FakeMaster.start();
+  const script = `
+    import { register } from ${JSON.stringify(import.meta.resolve("tsx/esm/api"))};
+    register();
+    const { openStore } = await import(${JSON.stringify(new URL("../../../src/store/open-store.ts", import.meta.url).href)});
+    const { parentPort } = await import("node:worker_threads");
+    const store = await openStore({
+      backend: "mooncake", master: ${JSON.stringify(master.address)}, python: "python3", staging: "1MiB",
+      environment: { PYTHONPATH: ${JSON.stringify(FAKE)} },
+    });
+    void store.exists(["sleep 60"]);
+    parentPort.postMessage(store.sidecarPid);`;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(script)}`), { execArgv: [] });
+  const [pid] = (await once(worker, "message")) as [number];
+  assert.ok(isAlive(pid));
+  await worker.terminate();
+  await until("not even a zombie is left", () => !existsSync(`/proc/${pid}`), 2_000);
+  await master[Symbol.asyncDispose]();
 });
 
 test("Ctrl-C reaches Node, and the sidecar works on until Node decides", async () => {

@@ -3,17 +3,17 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { sidecarKeysCodec } from "../../../generated/typescript/vllm-0.33/store-codecs.js";
 import { KeyTable } from "../../../src/key/key-table.js";
-import { Deadline } from "../../../src/store/admin/deadline.js";
-import { keyFrames, keyRange, pickKeys } from "../../../src/store/mooncake/key-frames.js";
+import { parseMasterAddress } from "../../../src/store/cluster/master-address.js";
+import { keyFrames } from "../../../src/store/mooncake/key-frames.js";
 import { LogBuffer } from "../../../src/store/mooncake/log-buffer.js";
-import { parseMasterAddress } from "../../../src/store/mooncake/master-address.js";
 import { encodeMessage, MessageReader } from "../../../src/store/mooncake/message.js";
 import { resolveMooncakeOptions } from "../../../src/store/mooncake/options.js";
-import { RegionTable } from "../../../src/store/mooncake/regions.js";
-import { inLanes, sliceRows } from "../../../src/store/mooncake/slices.js";
-import { Slots } from "../../../src/store/mooncake/slots.js";
+import { sliceRows } from "../../../src/store/mooncake/slices.js";
 import { Staging } from "../../../src/store/mooncake/staging.js";
+import { Deadline } from "../../../src/store/shared/deadline.js";
+import { keyRange, pickKeys } from "../../../src/store/shared/keys.js";
 import { check } from "../../helpers/property.js";
+import { rejects } from "../helpers.js";
 import { pattern } from "./setup.js";
 
 test("messages come out as they went in, however the stream is cut", () => {
@@ -21,7 +21,7 @@ test("messages come out as they went in, however the stream is cut", () => {
   check(
     fc.property(messages, fc.integer({ min: 1, max: 30 }), (sent, step) => {
       const stream = Buffer.concat(sent.flatMap(encodeMessage));
-      const reader = new MessageReader();
+      const reader = new MessageReader(() => 1 << 20);
       const received: Uint8Array[][] = [];
       for (let at = 0; at < stream.length; at += step)
         received.push(...reader.push(stream.subarray(at, at + step)));
@@ -37,12 +37,21 @@ test("a long message is not copied, and a frame longer than its message is refus
   const long = pattern(1, 100_000);
   const parts = encodeMessage([Uint8Array.of(1), long]);
   assert.ok(parts.includes(long));
-  const [[first, second]] = new MessageReader().push(Buffer.concat(parts)) as [Uint8Array[]];
+  const [[first, second]] = new MessageReader(() => 1 << 20).push(Buffer.concat(parts)) as [Uint8Array[]];
   assert.equal([...first!], [1]);
   assert.ok(Buffer.from(second!).equals(long));
   assert.throws(
-    () => new MessageReader().push(Buffer.from([0, 0, 0, 5, 0, 0, 0, 9, 1])),
+    () => new MessageReader(() => 1 << 20).push(Buffer.from([0, 0, 0, 5, 0, 0, 0, 9, 1])),
     /longer than its message/,
+  );
+  assert.throws(
+    () => new MessageReader(() => 1 << 20).push(Buffer.from([0, 0, 0, 2, 0, 0])),
+    /in the middle of a length/,
+  );
+  // Its length is enough: nothing of it is waited for, or kept.
+  assert.throws(
+    () => new MessageReader(() => 1 << 20).push(Buffer.from([0xff, 0xff, 0xff, 0xff])),
+    /4294967295 bytes, where 1048576 are due at most/,
   );
 });
 
@@ -116,61 +125,6 @@ test("staging: blocks never overlap, all comes back, and who waits is served in 
   deadline.end();
 });
 
-test("slots: who comes first goes first, and a deadline takes nobody's slot", async () => {
-  const slots = new Slots(1);
-  const deadline = new Deadline(5_000);
-  assert.ok(slots.tryTake());
-  const short = new Deadline(20);
-  const late = slots.take(short);
-  const order: number[] = [];
-  const first = slots.take(deadline).then(() => order.push(1));
-  const second = slots.take(deadline).then(() => order.push(2));
-  assert.is(await late, false);
-  slots.give();
-  await first;
-  slots.give();
-  await second;
-  assert.equal(order, [1, 2]);
-  assert.not.ok(slots.tryTake());
-  slots.give();
-  assert.ok(slots.tryTake());
-  deadline.end();
-});
-
-test("regions: no overlap, and memory in use is waited for", async () => {
-  const table = new RegionTable();
-  const region = (address: bigint, size: bigint) => ({ id: table.newId(), address, size, shared: false });
-  const [a, b] = [region(100n, 10n), region(110n, 5n)];
-  assert.ok(table.add(b) && table.add(a));
-  for (const [address, size] of [
-    [0n, 5n],
-    [100n, 0n],
-    [99n, 2n],
-    [114n, 1n],
-    [105n, 100n],
-    [50n, 500n],
-    [2n ** 64n - 1n, 2n],
-  ])
-    assert.not.ok(table.add(region(address!, size!)), `${address}`);
-  assert.equal([...table.ranges.addresses], [100n, 110n]);
-  const use = table.use(Uint8Array.of(1, 0));
-  const again = table.use(Uint8Array.of(1, 1));
-  assert.equal(use.regions, [a]);
-  let gone = false;
-  const removed = table.remove(a).then(() => {
-    gone = true;
-  });
-  assert.is(table.find(100n), undefined);
-  use[Symbol.dispose]();
-  await Promise.resolve();
-  assert.not.ok(gone);
-  again[Symbol.dispose]();
-  await removed;
-  assert.ok(gone);
-  await table.remove(b);
-  assert.is(table.all.length, 0);
-});
-
 test("slices hold few enough keys and bytes, and every row once", () => {
   check(
     fc.property(fc.array(fc.integer({ min: 1, max: 50 }), { maxLength: 2_500 }), (sizes) => {
@@ -200,25 +154,6 @@ test("slices hold few enough keys and bytes, and every row once", () => {
   );
 });
 
-test("lanes: all jobs that began are waited for, then the first error is told", async () => {
-  let done = 0;
-  const slow = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    done++;
-  };
-  const bad = async () => {
-    throw new Error("first");
-  };
-  let message = "";
-  await inLanes([slow, bad, slow, slow], 2).catch((error: Error) => {
-    message = error.message;
-  });
-  assert.is(message, "first");
-  assert.is(done, 1);
-  await inLanes([slow, slow, slow], 2);
-  assert.is(done, 4);
-});
-
 test("the log keeps its end, from the start of a line", () => {
   const log = new LogBuffer(1_000);
   for (let i = 0; i < 500; i++) log.push(Buffer.from(`line ${i}\n`));
@@ -238,18 +173,16 @@ test("addresses of masters", () => {
     assert.throws(() => parseMasterAddress(bad), /written host:port/, bad);
 });
 
-test("options: an option wins over the file, the file over the environment", () => {
+test("options: an option wins over the file, the file over the environment", async () => {
   const environment = { MOONCAKE_MASTER: "env:1", MOONCAKE_PROTOCOL: "rdma", MOONCAKE_KV_PYTHON: "py" };
-  const resolved = resolveMooncakeOptions({ threads: "3", deadlineMs: 100 }, environment);
+  const resolved = await resolveMooncakeOptions({ threads: "3", deadlineMs: 100 }, environment);
   assert.is(resolved.masterServerAddress, "env:1");
   assert.is(resolved.protocol, "rdma");
   assert.is(resolved.python, "py");
   assert.is(resolved.threads, 3);
   assert.is(resolved.globalSegmentSize, 0n);
-  assert.is(
-    resolveMooncakeOptions({ master: "mine:2", python: "p" }, environment).masterServerAddress,
-    "mine:2",
-  );
+  const mine = await resolveMooncakeOptions({ master: "mine:2", python: "p" }, environment);
+  assert.is(mine.masterServerAddress, "mine:2");
   for (const [options, expected] of [
     [{}, /needs the address of a master/],
     [{ master: "a:1", threads: 0 }, /threads is 0/],
@@ -259,10 +192,11 @@ test("options: an option wins over the file, the file over the environment", () 
     [{ master: "a:1", globalSegmentSize: "1MiB" }, /at least 16MiB/],
     [{ master: "a:1", staging: 5 }, /staging/],
     [{ master: "a:1", scattered: "magic" }, /scattered/],
+    [{ master: "a:1", unresponsiveMs: 0 }, /unresponsiveMs is 0/],
     [{ master: "a:1\0" }, /NUL/],
     [{ config: "/nonexistent.json" }, /nonexistent\.json/],
   ] as const)
-    assert.throws(() => resolveMooncakeOptions(options, {}), expected);
+    await rejects(() => resolveMooncakeOptions(options, {}), "ERR_CONFIG", expected);
 });
 
 test.run();

@@ -15,9 +15,9 @@ import {
 import { KeyTable } from "../../../src/key/key-table.js";
 import type { CreatedArena } from "../../../src/native/addon.js";
 import { loadNative } from "../../../src/native/load.js";
-import { int32, int64 } from "../../../src/store/mooncake/columns.js";
 import { bytesOf, keyFrames } from "../../../src/store/mooncake/key-frames.js";
 import { LogBuffer } from "../../../src/store/mooncake/log-buffer.js";
+import { int32, int64 } from "../../../src/store/mooncake/replies.js";
 import { SidecarClient } from "../../../src/store/mooncake/sidecar-client.js";
 import { FAKE } from "./fake.js";
 import { pattern } from "./setup.js";
@@ -26,19 +26,27 @@ import { pattern } from "./setup.js";
 
 const SIZE = 8192;
 
+/** A client whose requests may be answered at length. */
+class Requests extends SidecarClient {
+  override request(command: readonly Uint8Array[], most: number = 1 << 20): Promise<Uint8Array[]> {
+    return super.request(command, most);
+  }
+}
+
 interface World {
-  client: SidecarClient;
+  client: Requests;
   arena: CreatedArena;
 }
 
 const test = suite<World>("sidecar protocol");
 
 test.before.each(async (world) => {
-  world.client = new SidecarClient({
+  world.client = new Requests({
     python: "python3",
     threads: 2,
     environment: { ...process.env, PYTHONPATH: FAKE },
     descriptors: [],
+    unresponsiveMs: 5_000,
     log: new LogBuffer(4096),
   });
   world.arena = loadNative().arenaCreate(SIZE);

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { BlobBlockHashes } from "../../../src/hash/blob-block-hashes.js";
 import { KeyTable } from "../../../src/key/key-table.js";
 import { type Segment, SegmentTable } from "../../../src/layout/segment-table.js";
-import type { MooncakeStore } from "../../../src/store/mooncake/mooncake-store.js";
+import type { MooncakeStore } from "../../../src/store/open-store.js";
 import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { installation, openStoreOn, pattern } from "./setup.js";
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { MooncakeStore } from "../../../src/store/mooncake/mooncake-store.js";
 import type { MooncakeStoreOptions } from "../../../src/store/mooncake/options.js";
+import { type MooncakeStore, openStore } from "../../../src/store/open-store.js";
 import type { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { findMooncake, PYTHON } from "../../helpers/mooncake-wheel.js";
 
@@ -13,7 +13,7 @@ export function openStoreOn(
   cluster: MooncakeCluster,
   options: MooncakeStoreOptions = {},
 ): Promise<MooncakeStore> {
-  return MooncakeStore.open({ master: cluster.masterAddress, python: PYTHON, ...options });
+  return openStore({ backend: "mooncake", master: cluster.masterAddress, python: PYTHON, ...options });
 }
 
 /** Bytes that differ from place to place. */

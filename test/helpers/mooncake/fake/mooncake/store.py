@@ -1,7 +1,8 @@
 """A client whose objects live in this process, and which misbehaves when a key says so.
 
 Keys: "sleep N" blocks for N seconds as Mooncake does (other threads go on); "hold N" blocks the whole interpreter;
-"die" ends the process; "raise" raises; "noise" writes to standard output and error.
+"die" ends the process; "raise" raises; "noise" writes to standard output and error; "lie HOW" has the sidecar answer
+something that can't be true.
 """
 
 import ctypes
@@ -11,6 +12,7 @@ import threading
 import time
 
 _objects = {}
+_lies = threading.local()
 
 
 class ReplicateConfig:
@@ -89,9 +91,48 @@ def _behave(key):
         ctypes.PyDLL(None).usleep(int(float(argument) * 1e6))
     elif what == "die":
         os._exit(3)
+    elif what == "lie":
+        _lies.next = argument
+        _teach_lying()
     elif what == "raise":
         raise RuntimeError("as the key wants it")
     elif what == "noise":
         for descriptor in (1, 2):
             os.write(descriptor, (argument + "\n").encode() * 50_000)
         sys.stdout.flush()
+
+
+def _teach_lying():
+    """From now on the sidecar's next answer in a thread is what that thread's key wanted."""
+    from sidecar.channel import Channel
+
+    if hasattr(Channel, "honest_send"):
+        return
+    Channel.honest_send = Channel.send
+
+    def send(channel, frames):
+        lie, _lies.next = getattr(_lies, "next", None), None
+        head, *reply = [bytes(frame) for frame in frames]
+        if lie == "no frames":
+            reply = []
+        elif lie == "fewer":
+            reply[0] = reply[0][:-4]
+        elif lie == "more":
+            reply[0] += bytes(4)
+        elif lie == "odd bytes":
+            reply[0] += bytes(1)
+        elif lie == "a code above all":
+            reply[0] = (7).to_bytes(4, "little") * (len(reply[0]) // 4)
+        elif lie == "a length of 4 GiB":
+            channel._socket.sendall(b"\xff\xff\xff\xff" + bytes(1000))
+            return
+        elif lie == "a frame beyond its message":
+            channel._socket.sendall(b"\0\0\0\5\0\0\0\x63x")
+            return
+        elif lie == "another request":
+            head = b"\xff" * 4 + head[4:]
+        elif lie == "much more than was asked for":
+            reply = [bytes(8 << 20)]
+        channel.honest_send([head, *reply])
+
+    Channel.send = send

@@ -3,18 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { isMooncakeKvError } from "../../src/errors.js";
+import { isMooncakeKvError } from "../../../src/errors.js";
 import {
   loadMooncakeConfig,
   mooncakeConfig,
   mooncakeSetupArguments,
   parseMooncakeConfig,
   preferredSegment,
-} from "../../src/store/mooncake-config.js";
-import { parseMooncakeSize } from "../../src/store/mooncake-size.js";
-import { configHandlers } from "../../src/testing/vectors/config.js";
-import { runVectorLines } from "../../src/testing/vectors/runner.js";
-import { rejects } from "./helpers.js";
+} from "../../../src/store/cluster/mooncake-config.js";
+import { parseMooncakeSize } from "../../../src/store/cluster/mooncake-size.js";
+import { configHandlers } from "../../../src/testing/vectors/config.js";
+import { runVectorLines } from "../../../src/testing/vectors/runner.js";
+import { rejects } from "../helpers.js";
 
 const throwsConfig = (call: () => unknown, message: RegExp): void => {
   assert.throws(

@@ -1,7 +1,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { isMooncakeKvError } from "../../src/errors.js";
-import { parseSize } from "../../src/store/index.js";
+import { isMooncakeKvError } from "../../../src/errors.js";
+import { parseSize } from "../../../src/store/index.js";
 
 const good: readonly (readonly [unknown, bigint])[] = [
   [1, 1n],

@@ -1,9 +1,9 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { isMooncakeKvError } from "../../src/errors.js";
-import { BlobBlockHashes } from "../../src/hash/blob-block-hashes.js";
-import { KeyTable } from "../../src/key/key-table.js";
-import { KeyList, type StoreKeys } from "../../src/store/keys.js";
+import { isMooncakeKvError } from "../../../src/errors.js";
+import { BlobBlockHashes } from "../../../src/hash/blob-block-hashes.js";
+import { KeyTable } from "../../../src/key/key-table.js";
+import { KeyList, type StoreKeys } from "../../../src/store/shared/keys.js";
 
 function texts(keys: StoreKeys): string[] {
   const list = new KeyList(keys);
