@@ -71,6 +71,7 @@ export class RankLocalStoreLayout extends StoreLayout {
     for (const [i, address] of baseAddresses.entries()) checkUint64(`base address ${i}`, address);
     this.#baseAddresses = [...baseAddresses];
     this.#templates = undefined;
+    this.haveBlocks(Number.POSITIVE_INFINITY);
   }
 
   /** Sets the block lengths directly. Mirrors `set_block_len`. */
@@ -95,6 +96,7 @@ export class RankLocalStoreLayout extends StoreLayout {
     }
     this.setKvCachesBaseAddr([...lengths.keys()]);
     this.setBlockLen([...lengths.values()]);
+    this.haveBlocks(numBlocks);
   }
 
   /** A chunk may end inside a block, or span several that lie one after the other; whole blocks are stored. */
@@ -108,6 +110,7 @@ export class RankLocalStoreLayout extends StoreLayout {
     const templates = this.#segmentTemplates();
     const counts = this.#blockCounts(chunks);
     const rows = blockRows(chunks, blockIds, this.blockSize);
+    this.checkBlocks(rows, counts);
     const highest = checkedHighest(templates, rows, INT64_END);
     const table = segmentsOfAllShards(rows, templates, 1, highest);
     if (counts !== undefined) scaleSizes(table, counts);
@@ -121,13 +124,15 @@ export class RankLocalStoreLayout extends StoreLayout {
   }
 
   /**
-   * The memory of one block. As in vLLM the id is an offset: -1 is the block before the first.
+   * The memory of one block. Over addresses set by hand the id is an offset, as in vLLM: -1 is the block before the first.
    *
-   * @throws MooncakeKvError `ERR_LAYOUT` when an address would leave [0, 2^64).
+   * @throws MooncakeKvError `ERR_LAYOUT` when the block lies outside the registered caches, none are registered, or an
+   * address would leave [0, 2^64).
    */
   prepareValueForBlock(blockId: number): Segment[] {
     const { bases, strides, sizes } = this.#segmentTemplates();
     const id = BigInt(checkWhole("block id", blockId));
+    this.checkBlock(blockId);
     return Array.from(bases, (base, i) => ({
       address: checkUint64(`address of block ${blockId}`, base + id * strides[i]!),
       size: sizes[i]!,

@@ -3,7 +3,7 @@ import type { BlobBlockHashes, BlockHash } from "../hash/blob-block-hashes.js";
 import { type KeyMetadata, type KeyMetadataInit, keyMetadata } from "../key/key-metadata.js";
 import { KeyTable } from "../key/key-table.js";
 import { PoolKey } from "../key/pool-key.js";
-import type { ChunkRanges } from "./block-rows.js";
+import type { BlockRows, ChunkRanges } from "./block-rows.js";
 import type { CacheTensor } from "./cache-tensor.js";
 import { checkWhole, layoutError } from "./checks.js";
 import type { SegmentTable } from "./segment-table.js";
@@ -25,6 +25,11 @@ export interface StoreLayoutOptions {
   readonly blockSize: number;
   /** Tokens of one block hash; divides `blockSize`. Default: `blockSize`. */
   readonly hashBlockSize?: number | undefined;
+  /**
+   * Whether a block beyond the registered caches is refused. `false`: its address is computed all the same, as vLLM does it.
+   * Default: true.
+   */
+  readonly checkBlockIds?: boolean | undefined;
 }
 
 /**
@@ -38,14 +43,18 @@ export abstract class StoreLayout {
   readonly metadata: KeyMetadata;
   readonly blockSize: number;
   readonly hashBlockSize: number;
+  /** Blocks that may be named; undefined before caches are registered. */
+  #numBlocks: number | undefined;
+  readonly #checkBlockIds: boolean;
 
   /** @throws MooncakeKvError `ERR_LAYOUT` for sizes that do not fit together, `ERR_KEY` for bad metadata. */
-  constructor({ metadata, blockSize, hashBlockSize = blockSize }: StoreLayoutOptions) {
+  constructor({ metadata, blockSize, hashBlockSize = blockSize, checkBlockIds = true }: StoreLayoutOptions) {
     if (new.target === StoreLayout)
       throw layoutError(
         "StoreLayout is abstract; use RankLocalStoreLayout, LBHNCStoreLayout or LBNHCStoreLayout",
       );
     this.metadata = keyMetadata(metadata);
+    this.#checkBlockIds = checkBlockIds;
     this.blockSize = checkWhole("blockSize", blockSize, 1);
     this.hashBlockSize = checkWhole("hashBlockSize", hashBlockSize, 1);
     if (blockSize % hashBlockSize !== 0)
@@ -83,11 +92,11 @@ export abstract class StoreLayout {
 
   /**
    * The memory of chunks: one row an object, in the order of `keys`. `blockIds` is the block table of the request, in
-   * token order. As in vLLM, a block id is not checked against the number of registered blocks: stores refuse memory
-   * that was not registered with them. Mirrors `prepare_values`.
+   * token order. Unlike in vLLM, a block beyond the registered caches is refused: its memory may be that of another layer.
+   * Mirrors `prepare_values`.
    *
-   * @throws MooncakeKvError `ERR_LAYOUT` when a shard is not one of this rank, a chunk has no block, or its length is
-   * not one that this layout stores.
+   * @throws MooncakeKvError `ERR_LAYOUT` when a shard is not one of this rank, a chunk has no block, its length is not one
+   * that this layout stores, its block lies beyond the registered caches, or none are registered.
    */
   abstract prepareValues(
     chunks: ChunkRanges,
@@ -121,6 +130,42 @@ export abstract class StoreLayout {
     );
   }
 
+  /** Notes that there is memory, for blocks below `numBlocks`; Infinity where addresses are set by hand. */
+  protected haveBlocks(numBlocks: number): void {
+    this.#numBlocks = numBlocks;
+  }
+
+  /**
+   * Checks that rows lie in the registered caches. `spans[i]` are the blocks that row i takes from its id on, one where there
+   * is none.
+   *
+   * @throws MooncakeKvError `ERR_LAYOUT` that names the id and the number of blocks, or says that no caches are registered.
+   */
+  protected checkBlocks({ blockIds, maxBlockId }: BlockRows, spans?: BigUint64Array): void {
+    const numBlocks = this.#blockLimit();
+    if (maxBlockId < numBlocks && spans === undefined) return;
+    for (let row = 0; row < blockIds.length; row++) {
+      const last = blockIds[row]! + Math.max(1, Number(spans?.[row] ?? 1)) - 1;
+      if (last >= numBlocks) throw beyond(`chunk ${row} lies in block`, last, numBlocks);
+    }
+  }
+
+  /** Checks one block as `checkBlocks` does, where a negative id is none of the registered ones either. */
+  protected checkBlock(blockId: number): void {
+    const numBlocks = this.#blockLimit();
+    if (numBlocks !== Number.POSITIVE_INFINITY && (blockId < 0 || blockId >= numBlocks))
+      throw beyond("there is no block", blockId, numBlocks);
+  }
+
+  #blockLimit(): number {
+    if (!this.#checkBlockIds) return Number.POSITIVE_INFINITY;
+    if (this.#numBlocks === undefined)
+      throw layoutError(
+        "no KV caches are registered, so that no block has memory; call registerKvCaches first",
+      );
+    return this.#numBlocks;
+  }
+
   /** The shards that each chunk gets when no shard is named. */
   protected shardsOfEveryChunk(): readonly number[] {
     const shardIds = this.localShardIds;
@@ -147,4 +192,12 @@ export function notOwned(shardId: unknown, localShardIds: readonly number[]): Er
     `shard ${describe(shardId)} does not belong to this rank, which owns ${localShardIds.length === 0 ? "none" : localShardIds.join(", ")}`,
     { shardId, localShardIds },
   );
+}
+
+function beyond(what: string, blockId: number, numBlocks: number): Error {
+  const ids = numBlocks === 0 ? "" : `, 0 to ${numBlocks - 1}`;
+  return layoutError(`${what} ${blockId}: the registered caches have ${numBlocks} blocks${ids}`, {
+    blockId,
+    numBlocks,
+  });
 }

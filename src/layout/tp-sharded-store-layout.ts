@@ -146,6 +146,7 @@ export abstract class TPShardedStoreLayout extends StoreLayout {
           });
     }
     this.#templates = segmentTemplates(shards.flat());
+    this.haveBlocks(numBlocks);
   }
 
   /** Only full blocks are stored. */
@@ -160,6 +161,7 @@ export abstract class TPShardedStoreLayout extends StoreLayout {
     const shards = shardIds === undefined ? this.shardsOfEveryChunk().length : 1;
     const localShards = shardIds === undefined ? undefined : this.#localShards(shardIds);
     const rows = blockRows(chunks, blockIds, this.blockSize);
+    this.checkBlocks(rows);
     const highest = checkedHighest(this.#templates, rows, UINT64_END);
     if (localShards === undefined || this.shardsPerRank === 1)
       return segmentsOfAllShards(rows, this.#templates, shards, highest);

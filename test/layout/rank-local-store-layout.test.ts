@@ -74,6 +74,27 @@ test("whole blocks are stored: a tail counts as one, a long chunk as several", (
   assert.equal([...table.blockIds], [7, 8, 9, 7]);
 });
 
+test("a block beyond the registered caches is refused, also as the end of a long chunk", () => {
+  const layout = new RankLocalStoreLayout({ metadata, blockSize: 16 });
+  const first = fullChunks([0], 16);
+  assert.throws(() => layout.prepareValues(first, [0]), ours(/no KV caches are registered/));
+  assert.throws(() => layout.prepareValueForBlock(0), ours(/no KV caches are registered/));
+  layout.registerKvCaches([bf16([8, 16, 8], [128, 8, 1], 1024)], 8);
+  const long = { length: 2, starts: [0, 16], ends: [16, 64] };
+  assert.equal([...layout.prepareValues(long, [0, 5, 6, 7]).sizes], [256n, 768n]);
+  assert.throws(() => layout.prepareValues(long, [0, 6, 7, 8]), ours(/chunk 1 lies in block 8.* 8 blocks/));
+  assert.throws(() => layout.prepareValues(first, [8]), ours(/chunk 0 lies in block 8.*0 to 7/));
+  for (const id of [-1, 8]) assert.throws(() => layout.prepareValueForBlock(id), ours(/8 blocks, 0 to 7/));
+});
+
+test("without checkBlockIds, a block is computed wherever it lies, as in vLLM", () => {
+  const layout = new RankLocalStoreLayout({ metadata, blockSize: 16, checkBlockIds: false });
+  assert.equal([...layout.prepareValues(fullChunks([0], 16), [0]).sizes], []);
+  layout.registerKvCaches([bf16([8, 16, 8], [128, 8, 1], 1024)], 8);
+  assert.equal([...layout.prepareValues(fullChunks([0], 16), [8]).addresses], [(1n << 40n) + 8n * 256n]);
+  assert.equal(layout.prepareValueForBlock(-1), [{ address: (1n << 40n) - 256n, size: 256n }]);
+});
+
 test("a negative start counts blocks from the end of the table", () => {
   const value = layoutWith([1000n], [100]).prepareValue(-16, 0, [7, 8, 9]);
   assert.equal(value, { segments: [{ address: 1900n, size: 100n }], blockId: 9 });

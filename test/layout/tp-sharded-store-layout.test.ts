@@ -126,11 +126,31 @@ test("chunks are checked in vLLM's order: count, length, owner, block", () => {
 });
 
 test("addresses may pass 2^63 but not 2^64", () => {
-  const layout = new LBHNCStoreLayout({ ...sizes, tpSize: 4, tpRank: 0 });
+  const layout = new LBHNCStoreLayout({ ...sizes, tpSize: 4, tpRank: 0, checkBlockIds: false });
   const address = (1n << 64n) - 65536n;
   layout.registerKvCaches([{ ...cache("LBHNC", 2), address, storageAddress: address }], 10);
   assert.is(layout.prepareValues(fullChunks([0], 16), [9]).addresses[0], address + 9n * 256n);
   assert.throws(() => layout.prepareValues(fullChunks([0], 16), [256]), ours(/block 256 would lie at/));
+});
+
+test("a block beyond the registered caches is refused, with its id and their number", () => {
+  const layout = new LBHNCStoreLayout({ ...sizes, tpSize: 4, tpRank: 0 });
+  const first = fullChunks([0], 16);
+  assert.throws(() => layout.prepareValues(first, [0]), ours(/no KV caches are registered/));
+  layout.registerKvCaches([cache("LBHNC", 2)], 10);
+  assert.is(layout.prepareValues(first, [9]).length, 1);
+  assert.throws(
+    () => layout.prepareValues(fullChunks([0, 1, 2], 16), [9, 0, 10]),
+    ours(/chunk 2 lies in block 10: the registered caches have 10 blocks, 0 to 9/),
+  );
+  assert.throws(() => layout.prepareValues(first, [10], [0]), ours(/chunk 0 lies in block 10/));
+});
+
+test("without checkBlockIds, a block is computed wherever it lies, as in vLLM", () => {
+  const layout = new LBHNCStoreLayout({ ...sizes, tpSize: 4, tpRank: 0, checkBlockIds: false });
+  assert.is(layout.prepareValues(fullChunks([0], 16), [0]).addresses.length, 0);
+  layout.registerKvCaches([cache("LBHNC", 2)], 10);
+  assert.is(layout.prepareValues(fullChunks([0], 16), [10]).addresses[0], 1024n + 10n * 256n);
 });
 
 test("a rank without shards says so instead of storing nothing", () => {

@@ -44,13 +44,18 @@ function sharedLayout(input: JsonObject): TPShardedStoreLayout {
       tpRank: number(input, "tp_rank"),
       storeTpSize: number(input, "store_tp_size"),
       numKvHeads: number(input, "num_kv_heads"),
+      checkBlockIds: false,
     },
   ]) as TPShardedStoreLayout;
 }
 
 /** A rank-local layout with the descriptors that the vector sets directly. */
 function rankLocalLayout(input: JsonObject): RankLocalStoreLayout {
-  const layout = new RankLocalStoreLayout({ ...sizes(input), metadata: readMetadata(input) });
+  const layout = new RankLocalStoreLayout({
+    ...sizes(input),
+    metadata: readMetadata(input),
+    checkBlockIds: false,
+  });
   layout.setKvCachesBaseAddr((optionalList<string>(input, "base_addrs") ?? []).map(BigInt));
   layout.setBlockLen(optionalList<number>(input, "block_lens") ?? []);
   return layout;
