@@ -201,7 +201,7 @@ std::optional<KeyPattern> KeyPattern::compile(std::string_view pattern, const De
   if (pattern.size() > longest) return std::nullopt;
   const auto read = read_pattern(pattern);
   if (!read || !read->balanced || read->depth > deepest) return std::nullopt;
-  const Compiling limits{read->lookahead ? most_states_with_lookahead : most_states, deadline, {}};
+  const Compiling limits{most_states, deadline, {}};
   const auto pattern_of = [&](std::optional<Regex> regex, bool bounded, bool whole) -> std::optional<KeyPattern> {
     if (!regex) return std::nullopt;
     return KeyPattern(std::make_shared<Compiled>(Compiled{std::move(*regex), bounded, whole, pattern.size()}));

@@ -21,8 +21,6 @@ class KeyPattern {
   static constexpr int deepest = 100;
   /// States of the automaton: each character is one or two, and a{100} is a hundred times a.
   static constexpr std::size_t most_states = 5'000;
-  /// The same with a lookahead, each try of which costs as much as there are states.
-  static constexpr std::size_t most_states_with_lookahead = 1'000;
 
   /// Thrown when the deadline came first.
   struct TooLate : std::exception {

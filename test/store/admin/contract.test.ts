@@ -25,8 +25,11 @@ import { adminStore } from "./admin-store.js";
 
 const mooncake = findMooncake();
 
-/** The recordings come from an idle machine. */
-const ATTEMPTS = 3;
+/**
+ * The recordings come from an idle machine. On a busy one the master may evict, 10 ms after a put that fills it, what the next
+ * step still finds in the recording.
+ */
+const ATTEMPTS = 8;
 const LANES = 2;
 
 const READS = /^(get|batch_get|is_exist|batch_is_exist)/;

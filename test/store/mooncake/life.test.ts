@@ -264,7 +264,7 @@ test("opening fails with the reason: no master, no answer, no package, no Python
 
   const started = performance.now();
   const silent = await failure(openFake(master, { openDeadlineMs: 700 }, { FAKE_SETUP: "sleep" }));
-  assert.match(silent.message, new RegExp(`${master.address} within 700 ms`));
+  assert.match(silent.message, new RegExp(`${master.address} .*no answer within 700 ms`));
   assert.ok(performance.now() - started < 1_200);
 
   assert.match(
