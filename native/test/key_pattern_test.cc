@@ -150,7 +150,7 @@ void nothing_is_too_long_or_too_deep() {
   // Everything that is written out n times.
   CHECK_EQUAL(found("k[0-9a-f]{64}", "k" + std::string(64, 'f')), 1);
   CHECK_EQUAL(found("^(?![^]{4097})[^]*?k[^]*1$", "ak11"), 1);
-  CHECK_EQUAL(found("^(?![^]{4097})[^]*?k[^]*1$", std::string(4094, 'a') + "k11"), 1 - 1);
+  CHECK_EQUAL(found("^(?![^]{4097})[^]*?k[^]*1$", std::string(4094, 'a') + "k11"), 0);
   for (const char* bomb : {"a{1,100000}", "a{100000}", "((a{1000}){1000}){1000}", "(((a{1,100}){1,100}){1,100})", "a{300}{300}{300}",
                            "(?:){999999999}", "a{12345678901234567890}", "a{1,12345678901234567890}", "(a)\\12345678901234567890",
                            "(?=a{6000})"})
@@ -173,7 +173,7 @@ void worst_patterns_end_in_time() {
     const bool in_time = took < 100 + 150 * slower;
     if (!in_time) std::fprintf(stderr, "%s: %lld ms, %d\n", pattern.substr(0, 40).c_str(), static_cast<long long>(took), result);
     CHECK(in_time);
-    if (result == refused) std::fprintf(stderr, "%s: refused\n", pattern.substr(0, 40).c_str());
+    if (result == refused && slower == 1) std::fprintf(stderr, "%s: refused\n", pattern.substr(0, 40).c_str());
     CHECK(result != refused || slower > 1);
   }
 }

@@ -143,7 +143,7 @@ export abstract class StoreLayout {
    */
   protected checkBlocks({ blockIds, maxBlockId }: BlockRows, spans?: BigUint64Array): void {
     const numBlocks = this.#blockLimit();
-    if (maxBlockId < numBlocks && spans === undefined) return;
+    if (numBlocks === Number.POSITIVE_INFINITY || (maxBlockId < numBlocks && spans === undefined)) return;
     for (let row = 0; row < blockIds.length; row++) {
       const last = blockIds[row]! + Math.max(1, Number(spans?.[row] ?? 1)) - 1;
       if (last >= numBlocks) throw beyond(`chunk ${row} lies in block`, last, numBlocks);

@@ -3,7 +3,7 @@ import type { SegmentTable } from "../layout/segment-table.js";
 import type { Arena } from "./arena.js";
 import type { CallRunner, LackedCall, StoreBackend } from "./backend.js";
 import type { KvStore, StoreHealth } from "./kv-store.js";
-import type { Answer, Codes } from "./shared/answers.js";
+import { type Answer, allFailed, type Codes } from "./shared/answers.js";
 import {
   type CallOptions,
   checkedCallOptions,
@@ -260,11 +260,11 @@ export class CheckedStore implements KvStore {
     if (!this.#backend[operation]) return this.#lacks(operation, keys);
     if (groupIds === undefined || groupIds.length === keys.length) return undefined;
     const reason = `groupIds has ${groupIds.length} elements; every one of the ${keys.length} keys needs one, "" for none`;
-    return allFailed(keys, CODE.INVALID_PARAMS, reason);
+    return allFailed(keys.length, CODE.INVALID_PARAMS, reason);
   }
 
   #lacks(call: LackedCall & StoreOperation, keys: KeyList): Codes {
-    return allFailed(keys, CODE.NOT_SUPPORTED, this.#backend.lacks?.[call]);
+    return allFailed(keys.length, CODE.NOT_SUPPORTED, this.#backend.lacks?.[call]);
   }
 
   #begin(operation: StoreOperation, keys: StoreKeys): KeyList {
@@ -330,9 +330,4 @@ export class CheckedStore implements KvStore {
       checkedCallOptions(operation, options as CallOptions | undefined).deadlineMs ??
       this.#backend.deadlineMs,
   };
-}
-
-function allFailed(keys: KeyList, code: number, reason: string | undefined): Codes {
-  const codes = new Int32Array(keys.length).fill(code);
-  return reason === undefined || keys.length === 0 ? { codes } : { codes, reasons: new Map([[0, reason]]) };
 }

@@ -158,11 +158,11 @@ export class AdminBackend implements StoreBackend<AdminExtras> {
       const idleMs = calls.deadlineMs("list", options);
       const signal = options?.signal;
       try {
-        if (signal?.aborted) throw signal.reason;
+        signal?.throwIfAborted();
         for await (const key of client.allKeys(idleMs, signal)) {
           yield key;
           calls.assertOpen("list");
-          if (signal?.aborted) throw signal.reason;
+          signal?.throwIfAborted();
         }
       } catch (error) {
         if (isMooncakeKvError(error)) throw error;

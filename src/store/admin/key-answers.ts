@@ -1,5 +1,5 @@
 import { describe } from "../../errors.js";
-import { CODE, STORE_CODES } from "../shared/codes.js";
+import { CODE } from "../shared/codes.js";
 import { adminFailure } from "./failure.js";
 import type { HttpAnswer } from "./http-client.js";
 import type { ExactJson, ExactJsonObject } from "./json.js";
@@ -33,9 +33,8 @@ export interface KeyAnswer {
   readonly stored: readonly StoredReplica[];
 }
 
-const CODES_BY_NAME: ReadonlyMap<string, number> = new Map(
-  [...STORE_CODES.values()].map(({ code, name }) => [name, code]),
-);
+/** Names are the master's words: "constructor" is none. */
+const CODES_BY_NAME: ReadonlyMap<string, number> = new Map(Object.entries(CODE));
 
 /** Replicas that `/query_key` gives. @throws AdminFailure with the code that the master answers. */
 export function readKeyQuery(answer: HttpAnswer, mostValues: number): MemoryReplica[] {

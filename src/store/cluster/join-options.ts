@@ -1,4 +1,5 @@
 import { MooncakeKvError } from "../../errors.js";
+import { LONGEST_MS } from "../shared/deadline.js";
 import { optionError, textOption, wholeOption, wordOption } from "../shared/option-values.js";
 import { parseSize } from "../shared/size.js";
 import { STORE_DEFAULTS } from "./config-defaults.js";
@@ -82,9 +83,6 @@ export interface ClusterAddresses {
   readonly masterServerAddress: string;
   readonly metadataServer: string;
 }
-
-/** The longest that a timer of Node takes. */
-export const LONGEST_MS: number = 2 ** 31 - 1;
 
 /** Bytes of the smallest segment that Mooncake takes. */
 const SMALLEST_SEGMENT = 16n << 20n;

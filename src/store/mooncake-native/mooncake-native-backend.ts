@@ -8,7 +8,7 @@ import { parseMasterAddress, probeMaster } from "../cluster/master-address.js";
 import { masterPattern } from "../cluster/master-pattern.js";
 import { probeMetadataServer } from "../cluster/metadata-server.js";
 import { setupFailure } from "../cluster/setup-failure.js";
-import type { Codes, Sizes, ValueAnswer } from "../shared/answers.js";
+import { allFailed, type Codes, type Sizes, type ValueAnswer } from "../shared/answers.js";
 import type { PutOptions } from "../shared/call-options.js";
 import { CODE, storeCode } from "../shared/codes.js";
 import { Deadline } from "../shared/deadline.js";
@@ -122,7 +122,7 @@ export class MooncakeNativeBackend implements StoreBackend<MooncakeNativeExtras>
 
   async putFrom(keys: KeyList, rows: CheckedRows, options: PutOptions, deadline: Deadline): Promise<Codes> {
     const config = putConfig(options);
-    if (typeof config === "string") return unsupported(keys, config);
+    if (typeof config === "string") return allFailed(keys.length, CODE.NOT_SUPPORTED, config);
     const { addon, client } = this.#calls;
     const { bytes, offsets } = keys.flat;
     const { addresses, sizes, rowOffsets } = rows.forNative();
@@ -134,7 +134,7 @@ export class MooncakeNativeBackend implements StoreBackend<MooncakeNativeExtras>
 
   async put(keys: KeyList, values: Values, options: PutOptions, deadline: Deadline): Promise<Codes> {
     const config = putConfig(options);
-    if (typeof config === "string") return unsupported(keys, config);
+    if (typeof config === "string") return allFailed(keys.length, CODE.NOT_SUPPORTED, config);
     const codes = await this.#values.put(keys, values, config, deadline);
     return { codes, reasons: reasons(keys.flat) };
   }
@@ -279,10 +279,6 @@ function putConfig(options: PutOptions): NativeMooncakePutConfig | string {
     hardPin: options.withHardPin ?? false,
     preferredSegments: options.preferredSegments ?? [],
   };
-}
-
-function unsupported(keys: KeyList, reason: string): Codes {
-  return { codes: new Int32Array(keys.length).fill(CODE.NOT_SUPPORTED), reasons: new Map([[0, reason]]) };
 }
 
 /** Keys that end early for C. */

@@ -8,7 +8,6 @@ import {
   sidecarSizeCodec,
 } from "../../../generated/typescript/vllm-0.33/store-codecs.js";
 import type { ReplicaAnswer } from "../shared/answers.js";
-
 import { CODE } from "../shared/codes.js";
 import type { Deadline } from "../shared/deadline.js";
 import type { KeySource } from "../shared/keys.js";

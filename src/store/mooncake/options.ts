@@ -3,11 +3,11 @@ import {
   filledOption,
   JOIN_OPTIONS,
   type JoinOptions,
-  LONGEST_MS,
   type ResolvedJoinOptions,
   resolveJoinOptions,
   sizeOption,
 } from "../cluster/join-options.js";
+import { LONGEST_MS } from "../shared/deadline.js";
 import { optionError, wholeOption, wordOption } from "../shared/option-values.js";
 
 /** Options of the Mooncake store. Numbers may be text, as in a URI; sizes are as `"64MiB"`. */

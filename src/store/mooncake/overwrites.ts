@@ -1,5 +1,4 @@
 import type { Sizes } from "../shared/answers.js";
-
 import { CODE } from "../shared/codes.js";
 import type { KeyList } from "../shared/keys.js";
 

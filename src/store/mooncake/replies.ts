@@ -5,7 +5,6 @@ import {
   sidecarSizesCodec,
 } from "../../../generated/typescript/vllm-0.33/store-codecs.js";
 import type { ReplicaAnswer } from "../shared/answers.js";
-
 import type { ReplicaDescriptor } from "../shared/replica.js";
 
 /** How a reply is read, and how long it may be. Whatever `read` throws, the sidecar that sent it is not believed any more. */

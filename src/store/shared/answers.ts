@@ -22,3 +22,9 @@ export interface ValueAnswer extends Sizes {
 export interface ReplicaAnswer extends Codes {
   readonly replicas: readonly (readonly ReplicaDescriptor[])[];
 }
+
+/** The answer of a call that fails for every key alike; the reason stands with the first. */
+export function allFailed(keys: number, code: number, reason?: string): Codes {
+  const codes = new Int32Array(keys).fill(code);
+  return reason === undefined || keys === 0 ? { codes } : { codes, reasons: new Map([[0, reason]]) };
+}

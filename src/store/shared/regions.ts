@@ -1,6 +1,6 @@
 import type { ArenaMemory } from "./arena-memory.js";
 import { ADDRESS_END } from "./integers.js";
-import { planRows } from "./row-plan.js";
+import { planRows, startsUpTo } from "./row-plan.js";
 import { CheckedRows, type RowColumns } from "./rows.js";
 
 /** Memory that calls may touch. */
@@ -37,7 +37,7 @@ export class Regions {
   add(address: bigint, size: bigint, arena?: ArenaMemory): Region | undefined {
     const end = address + size;
     if (address <= 0n || size <= 0n || end > ADDRESS_END) return undefined;
-    const at = this.#firstAfter(address);
+    const at = startsUpTo(this.#addresses, address);
     const before = this.#sorted[at - 1];
     const after = this.#sorted[at];
     if (before && before.address + before.size > address) return undefined;
@@ -51,7 +51,7 @@ export class Regions {
 
   /** The region that starts at an address. */
   find(address: bigint): Region | undefined {
-    const region = this.#sorted[this.#firstAfter(address) - 1];
+    const region = this.#sorted[startsUpTo(this.#addresses, address) - 1];
     return region?.address === address ? region : undefined;
   }
 
@@ -106,18 +106,6 @@ export class Regions {
     }
     this.#users.delete(region);
     this.#leaving.get(region)?.leave();
-  }
-
-  /** How many regions start at or before `address`. */
-  #firstAfter(address: bigint): number {
-    let low = 0;
-    let high = this.#sorted.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#sorted[middle]!.address <= address) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   #set(sorted: readonly Region[]): void {

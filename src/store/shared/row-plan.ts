@@ -75,6 +75,12 @@ export function planRowsWithoutAddon(
 
 /** The region in which [address, address + size) lies, or -1. */
 function regionOf(starts: BigUint64Array, lengths: BigUint64Array, address: bigint, size: bigint): number {
+  const at = startsUpTo(starts, address) - 1;
+  return at >= 0 && address + size <= starts[at]! + lengths[at]! ? at : -1;
+}
+
+/** How many of some sorted starts are at or before `address`. */
+export function startsUpTo(starts: BigUint64Array, address: bigint): number {
   let low = 0;
   let high = starts.length;
   while (low < high) {
@@ -82,6 +88,5 @@ function regionOf(starts: BigUint64Array, lengths: BigUint64Array, address: bigi
     if (starts[middle]! <= address) low = middle + 1;
     else high = middle;
   }
-  const at = low - 1;
-  return at >= 0 && address + size <= starts[at]! + lengths[at]! ? at : -1;
+  return low;
 }

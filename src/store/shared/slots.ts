@@ -2,12 +2,10 @@ import type { Deadline } from "./deadline.js";
 
 /** Counts what may run at a time; who comes first goes first. */
 export class Slots {
-  readonly count: number;
   #free: number;
   readonly #waiting = new Set<() => void>();
 
   constructor(count: number) {
-    this.count = count;
     this.#free = count;
   }
 

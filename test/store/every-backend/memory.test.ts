@@ -41,6 +41,10 @@ function piecesOf(arena: Arena, count: number): SegmentTable {
   );
 }
 
+/** Values of `SIZE` times one byte. */
+const filled = (count: number, byte: number): Uint8Array[] =>
+  Array.from({ length: count }, () => new Uint8Array(SIZE).fill(byte));
+
 let nextKey = 0;
 const freshKeys = (count: number): string[] =>
   Array.from({ length: count }, () => `memory-${process.pid}-${nextKey++}`);
@@ -153,11 +157,7 @@ test("memory that was unregistered is refused at once, also while a call still u
     await using store = await world.open();
     await using arena = await store.createArena(4 * SIZE);
     const keys = freshKeys(4);
-    await world.seed(
-      store,
-      keys,
-      keys.map(() => new Uint8Array(SIZE).fill(9)),
-    );
+    await world.seed(store, keys, filled(4, 9));
     const running = store.getInto(keys, rowsOf(arena, 4));
     const gone = store.unregisterBuffer(arena.baseAddress);
     const late = await store.getInto(keys, rowsOf(arena, 4));
@@ -184,11 +184,7 @@ test("an aborted call rejects with the reason, and nobody touches its memory aft
     await using store = await world.open();
     await using arena = await store.createArena(4 * SIZE);
     const keys = freshKeys(4);
-    await world.seed(
-      store,
-      keys,
-      keys.map(() => new Uint8Array(SIZE).fill(5)),
-    );
+    await world.seed(store, keys, filled(4, 5));
     const reason = new Error("enough");
     const before = AbortSignal.abort(reason);
     let calls = 0;
