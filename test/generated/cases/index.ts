@@ -1,6 +1,7 @@
 import type { WireCase } from "./builders.js";
 import { CONNECTOR_CASES } from "./connector.js";
 import { CONNECTOR_EVENT_CASES } from "./connector-events.js";
+import { EVENT_INDEX_CASES } from "./event-index.js";
 import { EVENT_CASES } from "./events.js";
 import { KEY_CASES } from "./key.js";
 import { LAYOUT_CASES } from "./layout.js";
@@ -19,6 +20,7 @@ export const WIRE_CASES: readonly WireCase[] = [
   ...CONNECTOR_CASES,
   ...LAYOUT_CASES,
   ...EVENT_CASES,
+  ...EVENT_INDEX_CASES,
   ...CONNECTOR_EVENT_CASES,
   ...STORE_CASES,
 ];

@@ -22,6 +22,8 @@ export const SMALLEST: Readonly<Record<string, unknown>> = {
   AllBlocksCleared: { type: "AllBlocksCleared" },
   KVCacheEvent: { type: "AllBlocksCleared" },
   KVEventBatch: { ts: 1.5, events: [] },
+  BlockIndexGroup: { kind: "full", block_size: 16 },
+  BlockIndexEngine: {},
   LoadSpec: { vllm_cached_tokens: 1, kvpool_cached_tokens: 2, can_load: false },
   RequestTracker: { req_id: "r", token_len: 32, allocated_block_ids: [[1, 2]] },
   PartialTailOffload: [1, 7, 12],
