@@ -10,11 +10,19 @@ export const UNKNOWN = 2;
 /** What is known of one block: `ABSENT`, `PRESENT` or `UNKNOWN`. */
 export type BlockState = typeof ABSENT | typeof PRESENT | typeof UNKNOWN;
 
+/** What a search asks of a prompt's blocks. */
+export interface BlockExistence {
+  /** Block hashes of the prompt. */
+  readonly numHashes: number;
+  /** The state of a block that counts only where all `groupIds` have it; blocks are numbered by the hash that ends them. */
+  all(groupIds: readonly number[], hashIndex: number): BlockState;
+}
+
 /**
  * What is known of the stored blocks of one prompt, flat: one byte a group and block hash. Blocks are numbered by the
  * position of the hash that ends them. Plays the part of vLLM's `ExternalCachedBlockPool`.
  */
-export class ExistenceTable {
+export class ExistenceTable implements BlockExistence {
   readonly numGroups: number;
   /** Block hashes of the prompt. */
   readonly numHashes: number;

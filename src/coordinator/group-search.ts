@@ -1,5 +1,5 @@
 import { lookupError } from "./checks.js";
-import { ABSENT, type ExistenceTable, PRESENT, UNKNOWN, Wanted } from "./existence-table.js";
+import { ABSENT, type BlockExistence, PRESENT, UNKNOWN, Wanted } from "./existence-table.js";
 import type { StoreSpecGroup } from "./spec-groups.js";
 
 /**
@@ -16,7 +16,7 @@ export interface GroupHit {
 /** One search in one spec group. */
 export interface GroupSearch {
   readonly group: StoreSpecGroup;
-  readonly existence: ExistenceTable;
+  readonly existence: BlockExistence;
   readonly hashBlockSize: number;
   /** What the length of the hit must be a multiple of, in tokens. */
   readonly alignmentTokens: number;

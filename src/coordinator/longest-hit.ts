@@ -1,5 +1,5 @@
 import { lookupError } from "./checks.js";
-import { type ExistenceTable, Wanted } from "./existence-table.js";
+import { type BlockExistence, Wanted } from "./existence-table.js";
 import { findGroupHit } from "./group-hit.js";
 import type { GroupHit, Search } from "./group-search.js";
 import { isFullAttention } from "./kv-cache-spec.js";
@@ -13,13 +13,20 @@ export interface HitSearch {
   readonly enablePartialHashHits: boolean;
   /** What the length of a hit is a multiple of, in tokens. */
   readonly alignmentTokens: number;
-  readonly existence: ExistenceTable;
+  readonly existence: BlockExistence;
   /** Tokens that the hit may have at most. */
   readonly maxLength: number;
   /** Whether speculative groups drop their last matched block. */
   readonly applyEagle: boolean;
   /** Whether only the length counts, so that the search may end as soon as it is 0. */
   readonly lengthOnly: boolean;
+  /**
+   * Whether there is one cache group in all, which searches without a proof beyond its limit. Default: whether there is
+   * one spec group.
+   */
+  readonly unitary?: boolean | undefined;
+  /** Tokens up to which a speculative group may prove its last block. Default: those that the hashes cover. */
+  readonly proofBound?: number | undefined;
 }
 
 /** The longest prefix that all spec groups can use. */
@@ -41,7 +48,9 @@ export interface LongestHit {
 export function findLongestHit(search: HitSearch): Search<LongestHit> {
   const { specGroups } = search;
   for (const group of specGroups) checkChunkedLocal(search, group);
-  return specGroups.length === 1 ? singleGroupHit(search, specGroups[0]!) : hybridHit(search);
+  return (search.unitary ?? specGroups.length === 1)
+    ? singleGroupHit(search, specGroups[0]!)
+    : hybridHit(search);
 }
 
 function singleGroupHit(search: HitSearch, group: StoreSpecGroup): Search<LongestHit> {
@@ -116,7 +125,7 @@ function searchGroup(
 function proofLimit(search: HitSearch, group: StoreSpecGroup, current: number): number {
   if (group.spec.kind === "mamba") return current;
   const margin = proofMargin(group, search.hashBlockSize, search.enablePartialHashHits);
-  return Math.min(current + margin, search.existence.numHashes * search.hashBlockSize);
+  return Math.min(current + margin, search.proofBound ?? search.existence.numHashes * search.hashBlockSize);
 }
 
 /** vLLM supports chunked local attention neither with a speculative drop nor with another block size. */

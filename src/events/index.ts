@@ -2,8 +2,18 @@ export {
   BlockIndex,
   type BlockIndexCounters,
   type BlockIndexOptions,
+  type BlockIndexProblem,
+  type BlockIndexProblemReason,
   type MatchOptions,
-} from "./block-index.js";
+} from "./block-index/block-index.js";
+export type { BlockIndexEngineInit, BlockIndexGroupInit } from "./block-index/engine-config.js";
+export type {
+  GroupExplanation,
+  MatchExplanation,
+  MatchShortening,
+  PromptBlock,
+} from "./block-index/match-explanation.js";
+export type { EngineMatch } from "./block-index/prefix-match.js";
 export { type DecodedEventBatch, decodeEventBatch } from "./decode-batch.js";
 export { type EncodeOptions, encodeEvent, encodeEventBatch } from "./encode-batch.js";
 export { isBindEndpoint, offsetEndpointPort } from "./endpoint.js";
@@ -31,6 +41,5 @@ export {
   MEDIUM_GPU,
   MEDIUM_STORAGE,
 } from "./kv-events.js";
-export type { EngineMatch } from "./prefix-match.js";
 export { SequenceTracker, type SequenceVerdict } from "./sequence-tracker.js";
 export { ZmqEventPublisher, type ZmqEventPublisherOptions } from "./zmq-event-publisher.js";

@@ -6,7 +6,8 @@ export type DeviationName =
   | "sub-batch-stop"
   | "lookup-death"
   | "readmit-same-step"
-  | "offset-skip";
+  | "offset-skip"
+  | "report-mode";
 
 /**
  * What a handler returns for a record that shows one of vLLM's known defects: the runner compares `actual` with what

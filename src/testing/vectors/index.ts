@@ -3,6 +3,7 @@ import { configHandlers } from "./config.js";
 import { connectorConfigHandlers } from "./connector-config.js";
 import { coordinatorHandlers } from "./coordinator.js";
 import { engineHandlers } from "./engine.js";
+import { eventIndexHandlers } from "./event-index.js";
 import { eventsHandlers } from "./events.js";
 import type { VectorHandlers } from "./handler.js";
 import { hashHandlers } from "./hash.js";
@@ -21,6 +22,7 @@ export const vectorHandlers: VectorHandlers = {
   ...coordinatorHandlers,
   ...lookupHandlers,
   ...eventsHandlers,
+  ...eventIndexHandlers,
   ...schedulerHandlers,
   ...workerHandlers,
   ...configHandlers,

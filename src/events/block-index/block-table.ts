@@ -1,7 +1,12 @@
+import { CopyCounts } from "./copy-counts.js";
+
 /** No entry. */
 export const NONE = -1;
 
-/** Where the parts of an entry lie: id, tag and state, the next entry of the bucket, and then its holders. */
+/**
+ * Where the parts of an entry lie: id, tag and state, the next entry of the bucket, and then its holders: a word of those
+ * that have a copy, a word of those that have more than one, and so on.
+ */
 const LOW = 0;
 const HIGH = 1;
 const META = 2;
@@ -18,8 +23,9 @@ const RECENT = 0x200;
 const SWEEP_STEP = 8;
 
 /**
- * Which holders have which blocks, flat and of bounded size: a hash table over 64-bit ids and a small tag, with a set of
- * holders (32 a word) in each entry. An entry lies in one piece, so that it costs one access to memory, and never moves.
+ * Which holders have which blocks, and in how many copies, flat and of bounded size: a hash table over 64-bit ids and a
+ * small tag, with a set of holders (32 a word) in each entry. The factors of the hash are chosen by chance, so that
+ * nobody can make blocks that all fall into one bucket. An entry lies in one piece, so that it costs one access to memory, and never moves.
  * When the table is full, a block that was not used for long gives way to the new one (second chance: a clock hand goes
  * round and takes what was not used since it last came).
  *
@@ -41,6 +47,9 @@ export class BlockTable {
   readonly #stride: number;
   readonly #buckets: Int32Array;
   readonly #shift: number;
+  readonly #factors: readonly [low: number, high: number, tag: number];
+  /** Third and further copies. */
+  readonly #copies: CopyCounts;
   #free: number = NONE;
   /** Where the entries begin that were never used. */
   #fresh = 0;
@@ -61,11 +70,13 @@ export class BlockTable {
   constructor(capacity: number, maskWords: number, onSwept: (holders: Int32Array) => void) {
     this.capacity = capacity;
     this.maskWords = maskWords;
-    this.#stride = MASKS + maskWords;
+    this.#stride = MASKS + 2 * maskWords;
     const bits = Math.max(4, Math.ceil(Math.log2(capacity)));
     this.#shift = 32 - bits;
     this.#buckets = new Int32Array(2 ** bits).fill(NONE);
     this.#entries = new Int32Array(capacity * this.#stride);
+    this.#factors = [oddByChance(), oddByChance(), oddByChance()];
+    this.#copies = new CopyCounts(capacity / 16, oddByChance());
     this.held = new Float64Array(32 * maskWords);
     this.live = new Int32Array(maskWords);
     this.#sweeping = new Int32Array(maskWords);
@@ -80,7 +91,7 @@ export class BlockTable {
 
   /** Bytes of all arrays. */
   get byteLength(): number {
-    return this.#buckets.byteLength + this.#entries.byteLength;
+    return this.#buckets.byteLength + this.#entries.byteLength + this.#copies.byteLength;
   }
 
   /** The entry of a block, or `NONE`. `low` and `high` are the halves of its id, as 32-bit integers of any sign. */
@@ -101,7 +112,7 @@ export class BlockTable {
 
   /** A word of the holders of an entry; retired holders may still stand in it. */
   mask(entry: number, word: number): number {
-    return this.#entries[entry + MASKS + word]!;
+    return this.#entries[entry + MASKS + 2 * word]!;
   }
 
   /** Notes that an entry was used: it stays longer. */
@@ -109,11 +120,17 @@ export class BlockTable {
     this.#entries[entry + META] = (this.#entries[entry + META]! & TAG) | RECENT;
   }
 
-  /** A holder has blocks. @param words the halves of their ids, low ones first. */
-  add(words: Uint32Array, tag: number, holder: number): void {
+  /**
+   * A holder has one more copy of blocks.
+   *
+   * @param words the halves of their ids, low ones first.
+   * @returns how many copies were not counted for want of room.
+   */
+  add(words: Uint32Array, tag: number, holder: number): number {
     const entries = this.#entries;
-    const word = MASKS + (holder >>> 5);
+    const word = MASKS + 2 * (holder >>> 5);
     const bit = 1 << (holder & 31);
+    let uncounted = 0;
     for (let at = 0; at < words.length; at += 2) {
       if (this.#sweepAt !== NONE) this.#sweep(SWEEP_STEP);
       const low = words[at]! | 0;
@@ -125,27 +142,35 @@ export class BlockTable {
       if ((mask & bit) === 0) {
         entries[entry + word] = mask | bit;
         this.held[holder]!++;
-      }
+      } else if ((entries[entry + word + 1]! & bit) === 0) entries[entry + word + 1]! |= bit;
+      else if (!this.#copies.add(entry, holder)) uncounted++;
     }
+    return uncounted;
   }
 
-  /** A holder has blocks no more. @returns how many of them it had. */
+  /** A holder has one copy of blocks less. @returns of how many of them it had one. */
   remove(words: Uint32Array, tag: number, holder: number): number {
     const entries = this.#entries;
-    const word = MASKS + (holder >>> 5);
+    const word = MASKS + 2 * (holder >>> 5);
     const bit = 1 << (holder & 31);
     let removed = 0;
+    let gone = 0;
     for (let at = 0; at < words.length; at += 2) {
       if (this.#sweepAt !== NONE) this.#sweep(SWEEP_STEP);
       const entry = this.find(words[at]!, words[at + 1]!, tag);
       if (entry === NONE) continue;
       const mask = entries[entry + word]!;
       if ((mask & bit) === 0) continue;
-      entries[entry + word] = mask & ~bit;
       removed++;
+      if ((entries[entry + word + 1]! & bit) !== 0) {
+        if (!this.#copies.take(entry, holder)) entries[entry + word + 1]! &= ~bit;
+        continue;
+      }
+      entries[entry + word] = mask & ~bit;
+      gone++;
       if (mask === bit && !this.#hasHolders(entry)) this.#release(entry);
     }
-    this.held[holder]! -= removed;
+    this.held[holder]! -= gone;
     return removed;
   }
 
@@ -170,11 +195,10 @@ export class BlockTable {
   }
 
   #bucket(low: number, high: number, tag: number): number {
-    const mixed = Math.imul(
-      low ^ Math.imul(high, 0x9e37_79b1) ^ Math.imul(tag + 1, 0x85eb_ca6b),
-      0xc2b2_ae35,
-    );
-    return Math.imul(mixed ^ (mixed >>> 15), 0x27d4_eb2f) >>> this.#shift;
+    const factors = this.#factors;
+    // The high bits of a sum of products with factors that nobody knows: two blocks meet as seldom as by chance.
+    const sum = Math.imul(low, factors[0]) + Math.imul(high, factors[1]) + Math.imul(tag + 1, factors[2]);
+    return (sum | 0) >>> this.#shift;
   }
 
   #insert(low: number, high: number, tag: number): number {
@@ -217,8 +241,18 @@ export class BlockTable {
     for (let word = 0; word < this.maskWords; word++) {
       for (let bits = this.mask(entry, word) & this.live[word]!; bits !== 0; bits &= bits - 1)
         this.held[32 * word + 31 - Math.clz32(bits & -bits)]!--;
-      this.#entries[entry + MASKS + word] = 0;
+      this.#entries[entry + MASKS + 2 * word] = 0;
+      this.#forgetCopies(entry, word, ~0);
     }
+  }
+
+  /** Forgets the further copies that some holders of a word have of an entry. */
+  #forgetCopies(entry: number, word: number, holders: number): void {
+    const at = entry + MASKS + 2 * word + 1;
+    const several = this.#entries[at]! & holders;
+    for (let bits = several; bits !== 0; bits &= bits - 1)
+      this.#copies.forget(entry, 32 * word + 31 - Math.clz32(bits & -bits));
+    this.#entries[at]! &= ~holders;
   }
 
   /** Gives an entry without holders back. */
@@ -254,8 +288,10 @@ export class BlockTable {
     const end = Math.min(this.#sweepAt + steps * this.#stride, this.#fresh);
     for (let entry = this.#sweepAt; entry < end; entry += this.#stride) {
       if (entries[entry + META] === FREE) continue;
-      for (let word = 0; word < this.maskWords; word++)
-        entries[entry + MASKS + word]! &= ~this.#sweeping[word]!;
+      for (let word = 0; word < this.maskWords; word++) {
+        entries[entry + MASKS + 2 * word]! &= ~this.#sweeping[word]!;
+        this.#forgetCopies(entry, word, this.#sweeping[word]!);
+      }
       if (!this.#hasHolders(entry)) this.#release(entry);
     }
     this.#sweepAt = end;
@@ -265,4 +301,9 @@ export class BlockTable {
     this.#onSwept(this.#sweeping.slice());
     if (this.#waiting.some((word) => word !== 0)) this.#beginSweep();
   }
+}
+
+/** An odd number of 32 bits that nobody can guess. */
+function oddByChance(): number {
+  return (Math.random() * 2 ** 32) | 1;
 }
