@@ -30,7 +30,8 @@ export {
   type UniformTypeKvCacheSpecs,
 } from "./kv-cache-spec.js";
 export type { LongestHit } from "./longest-hit.js";
-export type { ExistsAnswers, LookupOptions } from "./lookup.js";
+export type { LookupOptions } from "./lookup.js";
+export type { ExistsAnswers } from "./lookup-answers.js";
 export { type LookupCandidates, lookupCandidates } from "./lookup-candidates.js";
 export { decideLookup, findTailKeyBoundaries, type LookupDecision } from "./lookup-decision.js";
 export {

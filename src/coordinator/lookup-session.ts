@@ -3,7 +3,8 @@ import { describe, isMooncakeKvError, type MooncakeKvError } from "../errors.js"
 import { BlobBlockHashes, type BlockHashSequence } from "../hash/blob-block-hashes.js";
 import { KeyTable } from "../key/key-table.js";
 import { checkTokens, checkWhole, lookupError } from "./checks.js";
-import { ABSENT, type BlockState, ExistenceTable, PRESENT, UNKNOWN, Wanted } from "./existence-table.js";
+import { ExistenceTable, UNKNOWN, Wanted } from "./existence-table.js";
+import { type ExistsAnswers, LookupAnswers, type LookupQuestion } from "./lookup-answers.js";
 import { gatherHashes, type LookupCandidates, lookupCandidates } from "./lookup-candidates.js";
 import { decideLookup, LOOKUP_MISS, type LookupDecision } from "./lookup-decision.js";
 import type { MooncakeStoreCoordinator } from "./mooncake-store-coordinator.js";
@@ -29,16 +30,19 @@ export interface LookupSessionOptions {
   readonly windows?: Partial<LookupWindows> | undefined;
 }
 
-/** Why a lookup is a miss although the store was not simply empty. */
+/** Why it is not known how much of a prompt is stored. */
 export interface LookupFailure {
-  /** `store`: the question failed. `search`: the stored blocks allow no answer; there vLLM's lookup thread dies. */
+  /**
+   * `store`: the store did not say whether a key exists, and the hit depends on it; an outage is a failure and never a
+   * miss. `search`: the stored blocks allow no answer; there vLLM's lookup thread dies.
+   */
   readonly reason: "store" | "search";
   readonly error: MooncakeKvError;
 }
 
 /** What a lookup found. Extends vLLM's `MooncakeLookupResult`. */
 export interface LookupResult {
-  /** Tokens of the longest prefix that every group can load; 0 is a miss. */
+  /** Tokens of the longest prefix that every group can load; 0 is a miss, or a `failure`. */
   readonly hitLength: number;
   /** One a group, unless the hit is 0. */
   readonly tailKeyBoundaries: readonly TailKeyBoundary[];
@@ -48,7 +52,7 @@ export interface LookupResult {
   readonly questions: number;
   /** The groups that last made the hit shorter; empty when nothing is missing. */
   readonly limitedBy: readonly number[];
-  /** Set when the hit is 0 because something went wrong. */
+  /** Set when the hit is 0 because something went wrong: 0 says nothing about the store then. */
   readonly failure?: LookupFailure;
 }
 
@@ -61,16 +65,12 @@ const NO_HASHES = new BlobBlockHashes(new Uint8Array(0), 0);
 
 const DEFAULT_WINDOWS: LookupWindows = { first: 64, growth: 4, most: 32_768 };
 
-/** The open question: hash `hashIndexes[i]`, under each prefix of each group. */
-interface Question {
-  readonly groupIds: readonly number[];
-  readonly hashIndexes: Uint32Array;
-  readonly keys: KeyTable;
-}
-
 /**
  * One lookup without its I/O: `next` says which keys to ask the store about, `answer` takes what it said, until `next`
  * has a result. The result is that of a search over all keys at once, but only the keys that decide it are asked.
+ *
+ * A key that the store does not answer counts only where the search comes to it. A hit that ends before it, or that is
+ * proven without it, stands; otherwise the result is a failure, and no further question is asked.
  */
 export class LookupSession {
   readonly #coordinator: MooncakeStoreCoordinator;
@@ -81,7 +81,8 @@ export class LookupSession {
   readonly candidates: readonly LookupCandidates[];
   readonly #existence: ExistenceTable;
   readonly #grown = new Map<number, number>();
-  #question: Question | undefined;
+  readonly #answers: LookupAnswers;
+  #question: LookupQuestion | undefined;
   #result: LookupResult | undefined;
   #keysAsked = 0;
   #questions = 0;
@@ -98,6 +99,8 @@ export class LookupSession {
     this.#existence = ExistenceTable.filled(coordinator.kvCacheGroups.length, this.#hashes.length);
     for (const { groupId, hashIndexes } of this.candidates)
       for (let i = 0; i < hashIndexes.length; i++) this.#existence.set(groupId, hashIndexes[i]!, UNKNOWN);
+    const counts = options.keyPrefixes.map((prefixes) => prefixes.length);
+    this.#answers = new LookupAnswers(this.#existence, counts);
   }
 
   /** The keys of a group's candidates, in vLLM's order. */
@@ -112,6 +115,8 @@ export class LookupSession {
     if (this.#question !== undefined) return { ask: this.#question.keys };
     const decision = this.#decide();
     if (!(decision instanceof Wanted)) return { result: this.#finish(decision) };
+    const error = this.#answers.failureOf(decision.groupIds, decision.first);
+    if (error) return { result: this.#finish(LOOKUP_MISS, { reason: "store", error }) };
     this.#question = this.#ask(decision);
     this.#keysAsked += this.#question.keys.length;
     this.#questions++;
@@ -119,36 +124,24 @@ export class LookupSession {
   }
 
   /**
-   * The store's answers to the open question, in the order of its keys. Only exactly 1 means that a key exists. A list
-   * of another length ends the lookup as a miss.
+   * The store's answers to the open question, in the order of its keys: exactly 1 for a key that exists, exactly 0 for
+   * one that does not. Anything else is no answer, and the lookup fails if it depends on that key. A list of another
+   * length fails at once.
    *
    * @throws MooncakeKvError `ERR_LOOKUP` when no question is open.
    */
-  answer(answers: ArrayLike<number>): void {
-    const { groupIds, hashIndexes, keys } = this.#openQuestion();
-    if (answers?.length !== keys.length) {
-      const given = answers?.length;
-      this.fail(
-        lookupError(`the store gave ${describe(given)} answers for ${keys.length} keys`, {
-          answers: given,
-          keys: keys.length,
-        }),
-      );
-      return;
+  answer(answers: ExistsAnswers): void {
+    const question = this.#openQuestion();
+    try {
+      this.#answers.take(question, answers);
+    } catch (error) {
+      this.fail(error);
     }
-    const counts = groupIds.map((id) => this.#options.keyPrefixes[id]!.length);
-    let at = 0;
-    for (let i = 0; i < hashIndexes.length; i++)
-      for (let member = 0; member < groupIds.length; member++) {
-        let state: BlockState = PRESENT;
-        for (const end = at + counts[member]!; at < end; at++) if (answers[at] !== 1) state = ABSENT;
-        this.#existence.set(groupIds[member]!, hashIndexes[i]!, state);
-      }
     this.#question = undefined;
   }
 
   /**
-   * The open question could not be answered: the lookup ends as a miss.
+   * The open question could not be answered: the lookup ends with a failure.
    *
    * @throws MooncakeKvError `ERR_LOOKUP` when no question is open.
    */
@@ -165,7 +158,7 @@ export class LookupSession {
     this.#finish(LOOKUP_MISS, { reason: "store", error });
   }
 
-  #openQuestion(): Question {
+  #openQuestion(): LookupQuestion {
     if (this.#question === undefined)
       throw lookupError("no question is open; call next first", { questions: this.#questions });
     return this.#question;
@@ -188,8 +181,8 @@ export class LookupSession {
     return this.#result;
   }
 
-  /** As many of the wanted blocks as the window has room for, without those that are known. */
-  #ask({ groupIds, first, step, count }: Wanted): Question {
+  /** As many of the wanted blocks as the window has room for, without those that are known or were asked in vain. */
+  #ask({ groupIds, first, step, count }: Wanted): LookupQuestion {
     const prefixes = groupIds.flatMap((id) => this.#options.keyPrefixes[id]!);
     const window = this.#grown.get(groupIds[0]!) ?? this.#windows.first;
     this.#grown.set(groupIds[0]!, Math.min(window * this.#windows.growth, this.#windows.most));
@@ -198,7 +191,7 @@ export class LookupSession {
     let found = 0;
     for (let i = 0; i < count && found < hashIndexes.length; i++) {
       const index = first + i * step;
-      if (this.#existence.all(groupIds, index) === UNKNOWN) hashIndexes[found++] = index;
+      if (this.#answers.isOpen(groupIds, index)) hashIndexes[found++] = index;
     }
     const asked = hashIndexes.subarray(0, found);
     return {

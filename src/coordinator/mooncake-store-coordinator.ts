@@ -210,7 +210,7 @@ export class MooncakeStoreCoordinator {
 
   /**
    * Asks a store how much of a prompt it holds. Never rejects because of what the store says or fails to say: that is a
-   * miss with a `failure`.
+   * `failure` of the result, whose hit of 0 then says nothing about the store.
    *
    * @throws MooncakeKvError `ERR_LOOKUP`, `ERR_KEY` or `ERR_HASH` for options that make no sense, before anything is asked.
    */

@@ -114,19 +114,7 @@ test("windows that are missing cost one key each", async () => {
   assert.ok(result.keysAsked <= 1000 / 8 + 64, `${result.keysAsked} keys`);
 });
 
-test("only an answer of exactly 1 is existence", async () => {
-  const coordinator = coordinatorOf([F(16)], 16);
-  const ask = async (answers: unknown) => {
-    const options = { numTokens: 65, blockHashes: hashes(4), keyPrefixes: prefixes(1) };
-    return (await coordinator.lookup({ ...options, exists: async () => answers as number[] })).hitLength;
-  };
-  assert.is(await ask([1, 1, 1, 1]), 64);
-  assert.is(await ask(Int32Array.of(1, 1, 2, 1)), 32);
-  assert.is(await ask({ codes: Int32Array.of(1, -1, 1, 1) }), 16);
-  assert.is(await ask([true, "1", 1, 1]), 0);
-});
-
-test("a store that can't be asked is a miss that says so", async () => {
+test("a store that can't be asked is a failure and no miss", async () => {
   const coordinator = coordinatorOf([F(16)], 16);
   const options = { numTokens: 65, blockHashes: hashes(4), keyPrefixes: prefixes(1) };
   const failing = [
