@@ -254,7 +254,11 @@ export class BlockIndex {
       const { plan } = holder;
       const tokens = plan === undefined ? 0 : match.tokens(holder, plan);
       if (tokens > 0)
-        matches.push({ engine: holder.engine, tokens, blocks: tokens / holder.config.hashBlockSize });
+        matches.push({
+          engine: holder.engine,
+          tokens,
+          blocks: Math.floor(tokens / holder.config.hashBlockSize),
+        });
     }
     return matches.sort((a, b) => b.tokens - a.tokens || (a.engine < b.engine ? -1 : 1));
   }

@@ -102,7 +102,7 @@ export function explainMatch(match: PrefixMatch, holder: Holder): MatchExplanati
   return {
     ...base,
     tokens,
-    blocks: tokens / plan.hashBlockSize,
+    blocks: Math.floor(tokens / plan.hashBlockSize),
     deviceTokens,
     maxTokens,
     step: plan.step,

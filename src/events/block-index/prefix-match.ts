@@ -10,7 +10,7 @@ export interface EngineMatch {
   readonly engine: string;
   /** Tokens of the prefix. */
   readonly tokens: number;
-  /** The same in block hashes of the prompt. */
+  /** The same in block hashes of the prompt, whole ones. */
   readonly blocks: number;
 }
 
