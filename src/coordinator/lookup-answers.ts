@@ -78,6 +78,7 @@ export class LookupAnswers {
   /** Whether a block is still to be asked about. */
   isOpen(groupIds: readonly number[], hashIndex: number): boolean {
     if (this.#existence.all(groupIds, hashIndex) !== UNKNOWN) return false;
+    if (this.#unanswered.size === 0) return true;
     return !groupIds.some((id) => this.#unanswered.has(this.#position(id, hashIndex)));
   }
 

@@ -1,14 +1,12 @@
 import { type Command, Option } from "commander";
-import { isMooncakeKvError } from "../../errors.js";
 import { DEFAULT_HASH_ALGORITHM, HASH_ALGORITHMS } from "../../hash/index.js";
 import { modelNameWarnings } from "../../key/index.js";
 import { LOOKUP_FRAME_FORMS, type LookupFrameForm, LookupKeyClient } from "../../lookup/index.js";
 import { DEFAULT_RELEASE } from "../../release.js";
-import { type KvStore, openStore } from "../../store/index.js";
-import { askOnly } from "../ask-only.js";
 import type { CommandContext } from "../command.js";
 import { jsonText } from "../json.js";
-import { type Answer, answerLines, askEngine, askStore, nothingToAsk, unasked } from "../lookup/answer.js";
+import { type Answer, answerLines, askEngine, nothingToAsk } from "../lookup/answer.js";
+import { askStoreAt } from "../lookup/ask-store.js";
 import { type EngineOptions, GROUP_USAGE, lookupEngine } from "../lookup/engine-groups.js";
 import { type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
 import { addFileOption, addJsonOption, type JsonOption, releaseOption, wholeOption } from "../options.js";
@@ -33,8 +31,8 @@ no memory to a cluster (role=requester), unless the URI says role or globalSegme
   mooncake-kv lookup --store mooncake:./mooncake.json --model Qwen/Qwen3-8B --tokenizer ./tokenizer.json -f prompt.txt
   mooncake-kv lookup --socket /tmp/lookup_rpc_port_0_host_gpu01_dp_rank0 1 2 3 4 --block-size 4
 
-Prints the tokens of the longest stored prefix, "unknown: ..." where that can't be said. Ends with 1 when nobody
-answered.`;
+Prints the tokens of the longest stored prefix, or "unknown: ..." where that can't be said: an outage is no miss. Ends
+with 1 when the store or the engine failed, or said nothing within --timeout.`;
 
 /** `mooncake-kv lookup` */
 export function define(command: Command, context: CommandContext): void {
@@ -77,7 +75,7 @@ export function define(command: Command, context: CommandContext): void {
         .choices(LOOKUP_FRAME_FORMS)
         .default("current"),
     )
-    .addOption(size("--timeout <ms>", "how long an engine may take").default(5000));
+    .addOption(size("--timeout <ms>", "how long the store or the engine may take").default(5000));
   addJsonOption(addFileOption(command, "the prompt"))
     .addHelpText("after", HELP)
     .action((args: readonly string[], options: LookupOptions) => run(args, options, context));
@@ -87,9 +85,9 @@ async function run(args: readonly string[], options: LookupOptions, context: Com
   if ((options.store === undefined) === (options.socket === undefined))
     throw new UsageError("give either --store, the URI of a store, or --socket, the address of an engine");
   const prompt = await readPrompt(args, options, context);
-  const ask = options.store === undefined ? askSocket : askStoreOf;
+  const ask = question(options, prompt);
   const started = performance.now();
-  const answer = nothingToAsk(prompt) ?? (await ask(options, prompt));
+  const answer = nothingToAsk(prompt) ?? (await ask());
   const milliseconds = performance.now() - started;
   if (answer.failed) context.exitCode = 1;
   for (const warning of options.model === undefined ? [] : modelNameWarnings(options.model))
@@ -114,21 +112,16 @@ async function run(args: readonly string[], options: LookupOptions, context: Com
   await context.stdout.lines(answerLines(answer, prompt).map(oneLine));
 }
 
-async function askStoreOf(options: LookupOptions, prompt: Prompt): Promise<Answer> {
+/** The question to a store, or to an engine. What is written wrong of a store's engine is told before anybody is asked. */
+function question(options: LookupOptions, prompt: Prompt): () => Promise<Answer> {
+  if (options.store === undefined) return () => askSocket(options, prompt);
   const engine = lookupEngine(options, prompt.blockSize);
-  let store: KvStore;
-  try {
-    store = await openStore(askOnly(options.store!));
-  } catch (error) {
-    // An outage is no miss; what was written wrong, or is not installed, is told as everywhere.
-    if (isMooncakeKvError(error, "ERR_STORE")) return unasked(error.message, true);
-    throw error;
-  }
-  try {
-    return await askStore(store, engine, prompt);
-  } finally {
-    await store.close();
-  }
+  return () => askStoreAt(options.store!, engine, prompt, { timeoutMs: timeout(options) });
+}
+
+/** A timer of Node takes no longer times. */
+function timeout(options: LookupOptions): number {
+  return Math.min(options.timeout, 2 ** 31 - 1_000);
 }
 
 async function askSocket(options: LookupOptions, prompt: Prompt): Promise<Answer> {
@@ -137,7 +130,7 @@ async function askSocket(options: LookupOptions, prompt: Prompt): Promise<Answer
     socketPath: /^[a-z]+:\/\//.test(address) ? address : `ipc://${address}`,
     release: options.release,
     form: options.form,
-    timeoutMs: options.timeout,
+    timeoutMs: timeout(options),
   });
   try {
     return await askEngine(client, prompt);

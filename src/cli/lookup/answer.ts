@@ -1,6 +1,7 @@
 import type { LookupResult } from "../../coordinator/index.js";
+import type { MooncakeKvError } from "../../errors.js";
 import type { LookupKeyClient } from "../../lookup/index.js";
-import type { KvStore } from "../../store/index.js";
+import { type CallOptions, type KvStore, StoreError } from "../../store/index.js";
 import type { LookupEngine } from "./engine-groups.js";
 import type { Prompt } from "./prompt.js";
 
@@ -52,22 +53,32 @@ export function tokensToAsk({ blockHashes, blockSize, numTokens }: Prompt): numb
   return numTokens ?? blockHashes.length * blockSize + 1;
 }
 
+/** How long a store may take. */
+export interface AskLimits {
+  /** Ends the lookup. */
+  readonly signal?: AbortSignal | undefined;
+  /** Options of each question. */
+  readonly callOptions?: (() => CallOptions) | undefined;
+}
+
 /** Asks a store itself. Each key that exists gets a lease by that, as by any question about existence. */
 export async function askStore(
   store: Pick<KvStore, "exists">,
   { coordinator, keyPrefixes }: LookupEngine,
   prompt: Prompt,
+  { signal, callOptions }: AskLimits = {},
 ): Promise<Answer> {
   const result: LookupResult = await coordinator.lookup({
     numTokens: tokensToAsk(prompt),
     blockHashes: prompt.blockHashes,
     keyPrefixes,
-    exists: (keys) => store.exists(keys),
+    exists: (keys) => store.exists(keys, callOptions?.()),
+    signal,
   });
   const { failure } = result;
   return {
     hitTokens: failure ? null : result.hitLength,
-    ...(failure && { unknown: failure.error.message }),
+    ...(failure && { unknown: reasonOf(failure.error) }),
     failed: failure !== undefined,
     tailKeyBoundaries: boundaries(result),
     keysAsked: result.keysAsked,
@@ -89,6 +100,14 @@ export async function askEngine(client: LookupKeyClient, prompt: Prompt): Promis
     questions: null,
     limitedBy: null,
   };
+}
+
+/** Why a store failed, without the keys, of which nobody asked. */
+function reasonOf(error: MooncakeKvError): string {
+  if (!(error instanceof StoreError)) return error.message;
+  const { code, name, meaning } = error.storeCode;
+  const reason = error.failures.find((failure) => failure.reason !== undefined)?.reason;
+  return `${meaning} (${name}, ${code})${reason === undefined ? "" : `: ${reason}`}`;
 }
 
 function boundaries({ tailKeyBoundaries }: Pick<LookupResult, "tailKeyBoundaries">): [number, number][] {
