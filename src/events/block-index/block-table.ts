@@ -94,6 +94,17 @@ export class BlockTable {
     return this.#buckets.byteLength + this.#entries.byteLength + this.#copies.byteLength;
   }
 
+  /** Entries of the fullest bucket: what the slowest search looks at. Counts all of them anew. */
+  get longestChain(): number {
+    let longest = 0;
+    for (const first of this.#buckets) {
+      let length = 0;
+      for (let entry = first; entry !== NONE; entry = this.#entries[entry + NEXT]!) length++;
+      longest = Math.max(longest, length);
+    }
+    return longest;
+  }
+
   /** The entry of a block, or `NONE`. `low` and `high` are the halves of its id, as 32-bit integers of any sign. */
   find(low: number, high: number, tag: number): number {
     const entries = this.#entries;
