@@ -79,7 +79,7 @@ export interface MatchExplanation {
 export function explainMatch(match: PrefixMatch, holder: Holder): MatchExplanation {
   const { plan, engine, config } = holder;
   const base = { engine, configured: config.groups !== undefined };
-  if (plan === undefined || holder.slot < 0 || plan.unusable !== undefined) {
+  if (plan === undefined || plan.unusable !== undefined) {
     const maxTokens = match.maxLength(config);
     return {
       ...base,

@@ -52,7 +52,7 @@ export class PrefixMatch {
 
   /** Tokens that an engine would hit. */
   tokens(holder: Holder, plan: EnginePlan): number {
-    if (holder.slot < 0 || plan.unusable !== undefined) return 0;
+    if (plan.unusable !== undefined) return 0;
     const maxLength = this.maxLength(plan);
     const onDevice = this.deviceTokens(holder, plan, maxLength);
     const below = this.blocksBelow(holder);
@@ -92,7 +92,7 @@ export class PrefixMatch {
   ): number {
     const { spec, groupIds, useEagle } = specGroups[0]!;
     const tag = holder.deviceTags.get(groupIds[0]!);
-    if (tag === undefined) return 0;
+    if (tag === undefined || holder.slot < 0) return 0;
     const { blockSize } = spec;
     const blocks = this.#run(tag, blockSize / hashBlockSize, Math.floor(maxLength / blockSize))[holder.slot]!;
     return (applyEagle && useEagle && blocks > 0 ? blocks - 1 : blocks) * blockSize;

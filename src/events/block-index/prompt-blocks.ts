@@ -48,26 +48,26 @@ export class EngineBlocks implements BlockExistence {
   readonly numHashes: number;
   readonly #prompt: PromptBlocks;
   readonly #tags: readonly ReadonlyMap<number, number>[];
-  readonly #word: number;
-  readonly #bit: number;
+  readonly #slot: number;
 
-  /** @param tags by group, of each medium that counts. @param slot the engine's number in the table. */
+  /** @param tags by group, of each medium that counts. @param slot the engine's number in the table; -1 for none. */
   constructor(prompt: PromptBlocks, tags: readonly ReadonlyMap<number, number>[], slot: number) {
     this.numHashes = prompt.numHashes;
     this.#prompt = prompt;
     this.#tags = tags;
-    this.#word = slot >>> 5;
-    this.#bit = 1 << (slot & 31);
+    this.#slot = slot;
   }
 
   /** Whether a group has the block that ends with a hash. */
   has(groupIdx: number, index: number): boolean {
-    if (index < 0 || index >= this.numHashes) return false;
+    const slot = this.#slot;
+    if (slot < 0 || index < 0 || index >= this.numHashes) return false;
     for (const tags of this.#tags) {
       const tag = tags.get(groupIdx);
       if (tag === undefined) continue;
       const entry = this.#prompt.entry(tag, index);
-      if (entry !== NONE && (this.#prompt.table.mask(entry, this.#word) & this.#bit) !== 0) return true;
+      if (entry !== NONE && ((this.#prompt.table.mask(entry, slot >>> 5) >>> (slot & 31)) & 1) === 1)
+        return true;
     }
     return false;
   }

@@ -163,6 +163,13 @@ test("chunked attention without a chunk size is taken as full attention", () => 
   ]);
 });
 
+test("where chunks of attention end nothing is needed, not even a block", () => {
+  const index = new BlockIndex({ blockSize: 16 });
+  index.engine("a", { groups: [{ kind: "chunked_local", blockSize: 16, attentionChunkSize: 32 }] });
+  assert.equal(index.match(hashes(1, 2, 3)), [{ engine: "a", tokens: 32, blocks: 2 }]);
+  assert.equal(index.explain(hashes(1, 2, 3), "a").shortened, [{ rule: "chunk", tokens: 16, groupIdx: 0 }]);
+});
+
 test("an engine that nobody knows can't be explained", () => {
   const index = new BlockIndex({ blockSize: 16 });
   index.apply("a", stored([1]));
