@@ -1,10 +1,10 @@
-import { Decoder, Encoder } from "@msgpack/msgpack";
+import { Encoder } from "@msgpack/msgpack";
 import { lookupRequestCodec } from "../../generated/typescript/index.js";
-import { scanMessagePack } from "../../generated/typescript/runtime/message-pack-scan.js";
 import { describe, isMooncakeKvError } from "../errors.js";
 import { BlobBlockHashes, type BlockHashSequence } from "../hash/blob-block-hashes.js";
 import { lookupError } from "./errors.js";
 import { LOOKUP_MSG, RESET_MSG } from "./lookup-protocol.js";
+import { MAX_LOOKUP_HASHES, startsList, unpackHashes } from "./packed-hashes.js";
 
 /**
  * The forms that a question has had:
@@ -60,65 +60,64 @@ export function encodeResetRequest(): Uint8Array[] {
   return [RESET_MSG];
 }
 
+/** Frames of one request at most. A question has 4; what follows is ignored, or continues the list of an older form. */
+const MAX_FRAMES = 64;
+/** Bytes of an integer at most; it needs 4. */
+const MAX_INTEGER_BYTES = 16;
+
 /**
  * What the frames of a request mean, whichever form they have. As loose as vLLM's own reader: an integer has as many
- * bytes as its frame, and what follows the last known frame is ignored. Never throws.
+ * bytes as its frame, and what follows the last known frame is ignored. Time and memory are bounded by the size of the
+ * frames, and a question has at most `MAX_LOOKUP_HASHES` hashes. Never throws.
  */
 export function parseRequest(frames: readonly Uint8Array[]): ParsedRequest {
   const [first = new Uint8Array(0)] = frames;
+  if (frames.length > MAX_FRAMES)
+    return malformed(`the request has ${frames.length} frames; ${MAX_FRAMES} are allowed`);
   if (equal(first, RESET_MSG)) return { kind: "reset" };
-  if (!equal(first, LOOKUP_MSG)) return firstForm(frames) ?? { kind: "unknown" };
+  if (!equal(first, LOOKUP_MSG))
+    return first.length === 4 && startsList(frames[1])
+      ? olderForm("first", first, frames.slice(1))
+      : { kind: "unknown" };
+  if (frames[1] === undefined) return malformed("a question has 4 frames, this one has 1");
+  if (startsList(frames[2])) {
+    const middle = olderForm("middle", frames[1], frames.slice(2));
+    // The length of a hash may begin as a list does.
+    if (middle.kind === "lookup" || frames.length < 4) return middle;
+  }
+  return currentForm(frames);
+}
+
+function currentForm(frames: readonly Uint8Array[]): ParsedRequest {
   const numTokens = bigEndian(frames[1]);
-  if (numTokens === undefined)
-    return malformed(
-      frames[1] ? `${describe(frames[1])} is no number of tokens` : "the question has no frames",
-    );
-  const middle = packedHashes(frames.slice(2));
-  if (middle !== undefined) return { kind: "lookup", form: "middle", numTokens, blockHashes: middle };
+  if (numTokens === undefined) return malformed(`${describe(frames[1])} is no number of tokens`);
   if (frames.length < 4) return malformed(`a question has 4 frames, this one has ${frames.length}`);
   const hashLen = bigEndian(frames[2]);
   if (hashLen === undefined) return malformed(`${describe(frames[2])} is no length of a hash`);
-  return {
-    kind: "lookup",
-    form: "current",
-    numTokens,
-    blockHashes: new BlobBlockHashes(frames[3]!, hashLen),
-  };
+  const blockHashes = new BlobBlockHashes(frames[3]!, hashLen);
+  if (blockHashes.length > MAX_LOOKUP_HASHES)
+    return malformed(
+      `${blockHashes.length} hashes of ${hashLen} bytes; a question has at most ${MAX_LOOKUP_HASHES}`,
+    );
+  return { kind: "lookup", form: "current", numTokens, blockHashes };
 }
 
-function firstForm(frames: readonly Uint8Array[]): ParsedRequest | undefined {
-  if (frames[0]?.length !== 4) return undefined;
-  const blockHashes = packedHashes(frames.slice(1));
-  const numTokens = bigEndian(frames[0]);
-  return blockHashes && numTokens !== undefined
-    ? { kind: "lookup", form: "first", numTokens, blockHashes }
-    : undefined;
+/** A question whose hashes are a list, in one frame or several. */
+function olderForm(form: "middle" | "first", tokens: Uint8Array, list: readonly Uint8Array[]): ParsedRequest {
+  const numTokens = bigEndian(tokens);
+  if (numTokens === undefined) return malformed(`${describe(tokens)} is no number of tokens`);
+  const blockHashes = unpackHashes(list.length === 1 ? list[0]! : concatenated(list));
+  if (typeof blockHashes === "string") return malformed(blockHashes);
+  return { kind: "lookup", form, numTokens, blockHashes };
 }
 
 function malformed(problem: string): ParsedRequest {
   return { kind: "malformed", problem };
 }
 
-/** The list of hex hashes that frames hold together; undefined when they hold something else. */
-function packedHashes(frames: readonly Uint8Array[]): BlockHashSequence | undefined {
-  const head = frames[0]?.[0];
-  if (head === undefined || !((head >= 0x90 && head <= 0x9f) || head === 0xdc || head === 0xdd))
-    return undefined;
-  const bytes = frames.length === 1 ? frames[0]! : concatenated(frames);
-  if (scanMessagePack(bytes) !== undefined) return undefined;
-  const list = new Decoder().decode(bytes);
-  if (!Array.isArray(list)) return undefined;
-  const hashes: Uint8Array[] = [];
-  for (const text of list as unknown[]) {
-    if (typeof text !== "string" || text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return undefined;
-    hashes.push(Uint8Array.from(Buffer.from(text, "hex")));
-  }
-  return hashes;
-}
-
-/** The whole frame as one number; undefined without a frame, and above 2^53 - 1. */
+/** The whole frame as one number; undefined without a frame, for one of many bytes, and above 2^53 - 1. */
 function bigEndian(frame: Uint8Array | undefined): number | undefined {
-  if (frame === undefined) return undefined;
+  if (frame === undefined || frame.length > MAX_INTEGER_BYTES) return undefined;
   let value = 0;
   for (const byte of frame) {
     value = value * 256 + byte;
