@@ -1,18 +1,20 @@
 export {
   BlockIndex,
-  type BlockIndexCounters,
   type BlockIndexOptions,
-  type BlockIndexProblem,
-  type BlockIndexProblemReason,
-  type MatchOptions,
 } from "./block-index/block-index.js";
 export type { BlockIndexEngineInit, BlockIndexGroupInit } from "./block-index/engine-config.js";
+export type {
+  BlockIndexCounters,
+  BlockIndexProblem,
+  BlockIndexProblemReason,
+} from "./block-index/index-counters.js";
 export type {
   GroupExplanation,
   MatchExplanation,
   MatchShortening,
   PromptBlock,
 } from "./block-index/match-explanation.js";
+export type { MatchOptions } from "./block-index/match-options.js";
 export type { EngineMatch } from "./block-index/prefix-match.js";
 export { type DecodedEventBatch, decodeEventBatch } from "./decode-batch.js";
 export { type EncodeOptions, encodeEvent, encodeEventBatch } from "./encode-batch.js";

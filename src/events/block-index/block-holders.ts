@@ -1,21 +1,11 @@
 import { configError } from "../errors.js";
 import type { EngineConfig } from "./engine-config.js";
 import { type EnginePlan, enginePlan } from "./engine-plan.js";
+import type { Lane } from "./lane.js";
 import type { LearnedGroup } from "./learned-groups.js";
 
 /** The medium of an engine's own cache; all others are tiers below it. */
 export const DEVICE = "GPU";
-
-/** What the last stored event was like: most are like the one before, and need no second look. */
-export interface Lane {
-  readonly groupIdx: number | null;
-  readonly medium: string | null;
-  readonly blockSize: number;
-  readonly kind: string | null;
-  readonly slidingWindow: number | null;
-  /** The tag of such blocks. */
-  readonly tag: number;
-}
 
 /** An engine of a block index. */
 export class Holder {

@@ -5,12 +5,20 @@ import { EventHashes, type PromptHashes } from "../event-hashes.js";
 import type { SubscribedMessage } from "../event-subscriber.js";
 import type { BlockRemoved, BlockStored, KVCacheEvent } from "../kv-events.js";
 import { checkNames } from "../options.js";
-import { DEVICE, type Holder, Holders, type Lane } from "./block-holders.js";
+import { DEVICE, type Holder, Holders } from "./block-holders.js";
 import { BlockTable } from "./block-table.js";
 import { type BlockIndexEngineInit, type EngineConfig, engineConfig } from "./engine-config.js";
 import { sizeOfStored } from "./event-sizes.js";
+import {
+  type BlockIndexCounters,
+  type BlockIndexProblem,
+  type BlockIndexProblemReason,
+  newCounters,
+} from "./index-counters.js";
+import { isLike, laneOf } from "./lane.js";
 import { learned } from "./learned-groups.js";
 import { explainMatch, type MatchExplanation } from "./match-explanation.js";
+import { checkedMatchOptions, type MatchOptions, mediumName } from "./match-options.js";
 import { type EngineMatch, PrefixMatch } from "./prefix-match.js";
 import { PromptBlocks } from "./prompt-blocks.js";
 import { promptWords } from "./prompt-words.js";
@@ -27,61 +35,10 @@ export interface BlockIndexOptions {
   readonly onProblem?: ((problem: BlockIndexProblem) => void) | undefined;
 }
 
-/** Why an event was passed over. */
-export type BlockIndexProblemReason =
-  /** It could not be read. */
-  | "unreadable"
-  /** Its blocks have another size than those of its group, or are no multiple of the engine's hashes. */
-  | "block-size"
-  /** It is of a group that the engine does not have by its configuration. */
-  | "unknown-group"
-  /** The index has as many engines as it may have. */
-  | "too-many-engines"
-  /** The index tells 255 combinations of group and medium apart, no more. */
-  | "too-many-groups";
-
-/** An event that was passed over. */
-export interface BlockIndexProblem {
-  readonly engine: string;
-  readonly reason: BlockIndexProblemReason;
-  /** What was wrong with it, and what would be right. */
-  readonly message: string;
-}
-
-/** Which blocks and engines count in a match. */
-export interface MatchOptions {
-  /**
-   * Tokens that a hit may have at most: an engine computes the last token of a request always, so that this is the
-   * tokens of the request less one. Default: as many as the hashes cover.
-   */
-  readonly maxTokens?: number | undefined;
-  /**
-   * Only these media (`GPU`, `CPU`, `STORAGE`, in any case). The GPU is the engine's own cache; where the hit there ends
-   * the others carry on. Default: all.
-   */
-  readonly media?: readonly string[] | undefined;
-  /** Only these engines; names that nobody knows are passed over. Default: all. */
-  readonly engines?: Iterable<string> | undefined;
-}
-
-/** How many events there were, by what became of them; those of blocks count blocks. */
-export interface BlockIndexCounters {
-  stored: number;
-  removed: number;
-  /** Removed, but not known to be there: evicted from the index, or stored before it listened. */
-  removedUnknown: number;
-  /** Stored, but not counted as a further copy for want of room. */
-  uncountedCopies: number;
-  cleared: number;
-  /** Events that were passed over, by reason. */
-  readonly problems: Record<BlockIndexProblemReason, number>;
-}
-
 /** Combinations of group and medium that an index tells apart. */
 const MAX_TAGS = 255;
 
 const OPTION_NAMES = ["blockSize", "capacity", "maxEngines", "onProblem"];
-const MATCH_NAMES = ["maxTokens", "media", "engines"];
 
 /**
  * Which engines would hit how much of a prompt. It follows the events of several engines, of different models and shapes,
@@ -96,20 +53,7 @@ export class BlockIndex {
   readonly #onProblem: ((problem: BlockIndexProblem) => void) | undefined;
   /** Tag of each group and medium. */
   readonly #tags = new Map<string, number>();
-  readonly counters: BlockIndexCounters = {
-    stored: 0,
-    removed: 0,
-    removedUnknown: 0,
-    uncountedCopies: 0,
-    cleared: 0,
-    problems: {
-      unreadable: 0,
-      "block-size": 0,
-      "unknown-group": 0,
-      "too-many-engines": 0,
-      "too-many-groups": 0,
-    },
-  };
+  readonly counters: BlockIndexCounters = newCounters();
 
   /** @throws MooncakeKvError `ERR_CONFIG` for sizes that are no whole numbers, and options that nobody knows. */
   constructor(options: BlockIndexOptions) {
@@ -285,27 +229,13 @@ export class BlockIndex {
   }
 
   #match(hashes: PromptHashes | readonly ExternalBlockHash[], options: MatchOptions): PrefixMatch {
-    checkNames("match", options, MATCH_NAMES);
-    const { maxTokens = Number.POSITIVE_INFINITY, media } = options;
-    if (maxTokens !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(maxTokens) || maxTokens < 0))
-      throw configError(`maxTokens is ${describe(maxTokens)}; it must be a whole number of 0 or more`, {
-        maxTokens,
-      });
-    if (
-      media !== undefined &&
-      (!Array.isArray(media) || !media.every((medium) => typeof medium === "string"))
-    )
-      throw configError(`media is ${describe(media)}; it must be a list of names, such as GPU and CPU`, {
-        media,
-      });
+    const { maxTokens, media } = checkedMatchOptions(options);
     const prompt = new PromptBlocks(this.#table, promptWords(hashes));
-    return new PrefixMatch(prompt, media && new Set(media.map(mediumName)), maxTokens);
+    return new PrefixMatch(prompt, media, maxTokens);
   }
 
   #chosen(engines: Iterable<string> | undefined): Iterable<Holder> {
     if (engines === undefined) return this.#holders;
-    if (typeof engines === "string" || typeof engines?.[Symbol.iterator] !== "function")
-      throw configError(`engines is ${describe(engines)}; it must be a list of names`, { engines });
     return [...new Set(engines)].flatMap((engine) => this.#holders.get(engine) ?? []);
   }
 
@@ -395,31 +325,6 @@ export class BlockIndex {
       // A listener that throws must not cost the other events of a batch.
     }
   }
-}
-
-function isLike(event: BlockStored, lane: Lane): boolean {
-  return (
-    event.groupIdx === lane.groupIdx &&
-    event.medium === lane.medium &&
-    event.blockSize === lane.blockSize &&
-    event.kvCacheSpecKind === lane.kind &&
-    event.kvCacheSpecSlidingWindow === lane.slidingWindow
-  );
-}
-
-function laneOf(event: BlockStored, tag: number): Lane {
-  return {
-    groupIdx: event.groupIdx,
-    medium: event.medium,
-    blockSize: event.blockSize,
-    kind: event.kvCacheSpecKind,
-    slidingWindow: event.kvCacheSpecSlidingWindow,
-    tag,
-  };
-}
-
-function mediumName(medium: string | null): string {
-  return medium?.toUpperCase() ?? DEVICE;
 }
 
 function checkEngine(engine: unknown): void {

@@ -70,11 +70,7 @@ export function engineConfig(engine: string, init: BlockIndexEngineInit, blockSi
       `release of engine ${describe(engine)} is ${describe(release)}; one of ${RELEASES.join(", ")} is expected`,
       { engine, release },
     );
-  if (eagle != null && typeof eagle !== "boolean")
-    throw configError(`eagle of engine ${describe(engine)} is ${describe(eagle)}; it must be true or false`, {
-      engine,
-      eagle,
-    });
+  checkFlag(`eagle of engine ${describe(engine)}`, eagle);
   const size = positive(engine, "hashBlockSize", hashBlockSize ?? blockSize);
   return {
     release: (release as Release | null | undefined) ?? DEFAULT_RELEASE,
@@ -119,9 +115,18 @@ const GROUP_NAMES: readonly (keyof BlockIndexGroup)[] = [
   "isEagleGroup",
 ];
 
+const MAMBA_MODES: readonly BlockIndexGroup["mambaCacheMode"][] = ["align", "all", "none"];
+
 function groupSpec(engine: string, group: BlockIndexGroupInit, index: number): KvCacheGroupSpec {
   checkNames(`group ${index} of engine ${describe(engine)}`, group, GROUP_NAMES);
   const { kind, blockSize, slidingWindow, attentionChunkSize, mambaCacheMode, isEagleGroup } = group;
+  const where = `of group ${index} of engine ${describe(engine)}`;
+  checkFlag(`isEagleGroup ${where}`, isEagleGroup);
+  if (mambaCacheMode != null && !MAMBA_MODES.includes(mambaCacheMode))
+    throw configError(
+      `mambaCacheMode ${where} is ${describe(mambaCacheMode)}; one of ${MAMBA_MODES.join(", ")} is expected`,
+      { engine, group: index, mambaCacheMode },
+    );
   const spec: Record<string, unknown> = { kind, blockSize };
   if (kind === "swa" || kind === "swa_mla") spec["slidingWindow"] = slidingWindow;
   else if (kind === "chunked_local") spec["attentionChunkSize"] = attentionChunkSize;
@@ -142,6 +147,11 @@ function checkedChunkSizes(
       positive(engine, `chunkSizes of group ${String(group)}`, size),
     ]),
   );
+}
+
+function checkFlag(name: string, value: unknown): void {
+  if (value != null && typeof value !== "boolean")
+    throw configError(`${name} is ${describe(value)}; it must be true or false`, { name, value });
 }
 
 function positive(engine: string, name: string, value: unknown): number {

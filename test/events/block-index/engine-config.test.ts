@@ -70,6 +70,16 @@ const wrong: readonly [string, unknown, RegExp][] = [
     { groups: [{ kind: "full", blockSize: 24 }] },
     /24 tokens.*multiple of.*16/,
   ],
+  [
+    "a mode that nobody knows",
+    { groups: [{ kind: "mamba", blockSize: 16, mambaCacheMode: "some" }] },
+    /"some"; one of align/,
+  ],
+  [
+    "a flag that is none",
+    { groups: [{ kind: "full", blockSize: 16, isEagleGroup: 1 }] },
+    /isEagleGroup of group 0/,
+  ],
   ["a chunk of half a token", { chunkSizes: { 0: 0.5 } }, /chunkSizes of group 0 .* is 0\.5/],
   ["a group that is no number", { chunkSizes: { x: 5 } }, /a group of chunkSizes/],
   ["a group below 0", { eagleGroups: [-1] }, /a group of eagleGroups/],
