@@ -27,9 +27,11 @@ export {
 export {
   type LookupCounters,
   type LookupHandlers,
+  type LookupOutcome,
   type LookupProblem,
   LookupResponder,
   type LookupResponderOptions,
+  type ResetCall,
 } from "./lookup-responder.js";
 export { type LookupTransport, ZeroMqLookupTransport } from "./lookup-transport.js";
 export { type LookupSocketOptions, lookupSocketPath, MAX_SOCKET_PATH, socketFile } from "./socket-path.js";

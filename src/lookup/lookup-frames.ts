@@ -60,6 +60,11 @@ export function encodeResetRequest(): Uint8Array[] {
   return [RESET_MSG];
 }
 
+/** Whether frames demand that the store be emptied. */
+export function isReset([first]: readonly Uint8Array[]): boolean {
+  return first !== undefined && equal(first, RESET_MSG);
+}
+
 /** Frames of one request at most. A question has 4; what follows is ignored, or continues the list of an older form. */
 const MAX_FRAMES = 64;
 /** Bytes of an integer at most; it needs 4. */
@@ -74,7 +79,7 @@ export function parseRequest(frames: readonly Uint8Array[]): ParsedRequest {
   const [first = new Uint8Array(0)] = frames;
   if (frames.length > MAX_FRAMES)
     return malformed(`the request has ${frames.length} frames; ${MAX_FRAMES} are allowed`);
-  if (equal(first, RESET_MSG)) return { kind: "reset" };
+  if (isReset(frames)) return { kind: "reset" };
   if (!equal(first, LOOKUP_MSG))
     return first.length === 4 && startsList(frames[1])
       ? olderForm("first", first, frames.slice(1))

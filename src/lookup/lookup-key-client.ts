@@ -1,10 +1,17 @@
 import { isMooncakeKvError, type MooncakeKvError } from "../errors.js";
 import type { BlockHashSequence } from "../hash/blob-block-hashes.js";
-import { DEFAULT_RELEASE, type Release } from "../release.js";
+import type { Release } from "../release.js";
 import { configError, lookupError } from "./errors.js";
-import { encodeLookupRequest, encodeResetRequest, type LookupFrameForm, messageOf } from "./lookup-frames.js";
+import {
+  encodeLookupRequest,
+  encodeResetRequest,
+  LOOKUP_FRAME_FORMS,
+  type LookupFrameForm,
+  messageOf,
+} from "./lookup-frames.js";
 import { decodeLookupResponse, MISS, type MooncakeLookupResult, RESP_OK } from "./lookup-protocol.js";
 import { type LookupTransport, ZeroMqLookupTransport } from "./lookup-transport.js";
+import { checkNames, releaseOption, wholeOption, wordOption } from "./options.js";
 
 /** Whom a lookup client asks, and how. */
 export interface LookupKeyClientOptions {
@@ -60,14 +67,18 @@ export class LookupKeyClient {
     badReplies: 0,
   };
 
-  /** @throws MooncakeKvError `ERR_CONFIG` when the address is none, or its path is longer than a Unix socket's may be. */
+  /**
+   * @throws MooncakeKvError `ERR_CONFIG` for an option that can't be, when the address is none, or its path is longer than a
+   * Unix socket's may be.
+   */
   constructor(options: LookupKeyClientOptions) {
+    checkNames("a lookup client", options, ["socketPath", "transport", "release", "form", "timeoutMs"]);
     if (options.transport === undefined && options.socketPath === undefined)
       throw configError("a lookup client needs a socketPath; lookupSocketPath makes one");
+    this.#release = releaseOption(options.release);
+    this.#form = wordOption("form", options.form ?? "current", LOOKUP_FRAME_FORMS);
+    this.#timeoutMs = wholeOption("timeoutMs", options.timeoutMs, 5_000);
     this.#transport = options.transport ?? new ZeroMqLookupTransport(options.socketPath!);
-    this.#release = options.release ?? DEFAULT_RELEASE;
-    this.#form = options.form ?? "current";
-    this.#timeoutMs = options.timeoutMs ?? 5_000;
   }
 
   /** Ids of the requests whose answers have not been fetched. */

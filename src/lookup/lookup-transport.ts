@@ -4,6 +4,9 @@ import { messageOf } from "./lookup-frames.js";
 import { socketFile } from "./socket-path.js";
 import { loadZeroMq } from "./zeromq.js";
 
+/** Bytes of a reply at most. It has 4, and 8 for each cache group. */
+const MAX_REPLY_BYTES = 2 ** 16;
+
 /** Carries one request at a time. */
 export interface LookupTransport {
   /**
@@ -61,7 +64,7 @@ export class ZeroMqLookupTransport implements LookupTransport {
     const { Request } = await loadZeroMq();
     if (this.#closed) throw lookupError("the lookup client was closed");
     if (this.#socket === undefined) {
-      const socket = new Request({ linger: 0 });
+      const socket = new Request({ linger: 0, maxMessageSize: MAX_REPLY_BYTES });
       try {
         socket.connect(this.#address);
       } catch (cause) {

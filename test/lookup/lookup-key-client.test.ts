@@ -189,4 +189,17 @@ test("an address that can't be, or none, is refused at once", () => {
     assert.throws(make, (error: unknown) => isMooncakeKvError(error, "ERR_CONFIG"));
 });
 
+test("options that can't be are refused", () => {
+  for (const [options, pattern] of [
+    [{ timeout: 5 }, /no option "timeout"/],
+    [{ timeoutMs: Number.NaN }, /timeoutMs is NaN/],
+    [{ form: "new" }, /form is "new"; it is one of current, middle, first/],
+    [{ release: "0.33" }, /release is "0.33"/],
+  ] as const)
+    assert.throws(
+      () => new LookupKeyClient({ socketPath: "ipc:///tmp/x", ...(options as object) }),
+      (error: unknown) => isMooncakeKvError(error, "ERR_CONFIG") && pattern.test(error.message),
+    );
+});
+
 test.run();

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import type { LookupResult } from "../../src/coordinator/index.js";
 import { isMooncakeKvError } from "../../src/errors.js";
+import { lookupError } from "../../src/lookup/errors.js";
 import {
   decodeLookupResponse,
   encodeLookupRequest,
@@ -11,6 +13,7 @@ import {
   type LookupHandlers,
   type LookupProblem,
   LookupResponder,
+  type LookupResponderOptions,
   RESP_ERR,
   RESP_OK,
 } from "../../src/lookup/index.js";
@@ -21,12 +24,10 @@ const found = { hitLength: 24, tailKeyBoundaries: [{ groupId: 0, numTokens: 28 }
 const miss = { hitLength: 0, tailKeyBoundaries: [] };
 const question = encodeLookupRequest({ numTokens: 32, blockHashes: hashes });
 
-function responder(handlers: LookupHandlers, timeoutMs?: number) {
+function responder(handlers: LookupHandlers, options: LookupResponderOptions = {}) {
   const problems: LookupProblem[] = [];
-  return {
-    problems,
-    responder: new LookupResponder(handlers, { timeoutMs, onProblem: (problem) => problems.push(problem) }),
-  };
+  const onProblem = (problem: LookupProblem) => void problems.push(problem);
+  return { problems, responder: new LookupResponder(handlers, { ...options, onProblem }) };
 }
 
 test("a reply is the length and the boundaries; vllm-0.27 gets the length alone", async () => {
@@ -76,29 +77,47 @@ test("a handler that throws, rejects or gives nonsense is a miss, counted and to
 });
 
 test("a handler that does not end is a miss after the deadline", async () => {
-  const { responder: it, problems } = responder({ lookup: () => new Promise(() => {}) }, 20);
+  const { responder: it, problems } = responder({ lookup: () => new Promise(() => {}) }, { timeoutMs: 20 });
   assert.equal(decodeLookupResponse(await it.respond(question)), miss);
   assert.equal([it.counters.failedLookups, problems[0]?.reason], [1, "lookup-timeout"]);
 });
 
-test("a listener that throws costs nobody an answer", async () => {
-  const it = new LookupResponder(
-    { lookup: () => found },
-    {
-      onProblem: () => {
-        throw new Error("listener");
-      },
+test("a result with a failure is a miss on the wire, counted as failed and told", async () => {
+  const error = lookupError("the store answered -900");
+  for (const failure of [
+    { reason: "store", error },
+    { reason: "search", error },
+  ] as const) {
+    // What a coordinator's lookup gives.
+    const result: LookupResult = { ...miss, keysAsked: 4, questions: 1, limitedBy: [], failure };
+    const { responder: it, problems } = responder({ lookup: async () => result });
+    assert.equal(decodeLookupResponse(await it.respond(question)), miss);
+    assert.equal([it.counters.failedLookups, it.counters.lookups], [1, 0]);
+    assert.equal(problems, [{ reason: "lookup-failed", message: "the store answered -900" }]);
+  }
+  const { responder: it } = responder({ lookup: () => ({ ...found, failure: { error } }) });
+  assert.equal(decodeLookupResponse(await it.respond(question)), miss, "a hit beside a failure is none");
+});
+
+test("a listener that throws or rejects costs nobody an answer, and not the process", async () => {
+  for (const onProblem of [
+    () => {
+      throw new Error("listener");
     },
-  );
-  assert.equal(await it.respond([LOOKUP_MSG]), encodeLookupResponse(miss));
-  assert.is(it.counters.malformed, 1);
+    () => Promise.reject(new Error("listener")) as never,
+  ]) {
+    const it = new LookupResponder({ lookup: () => found }, { onProblem });
+    assert.equal(await it.respond([LOOKUP_MSG]), encodeLookupResponse(miss));
+    assert.is(it.counters.malformed, 1);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 });
 
 test("a reset drains before it removes; without a handler, or when one fails, it is refused", async () => {
   const calls: string[] = [];
   const lookup = () => found;
   const drainSends = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setImmediate(resolve));
     calls.push("drained");
   };
   const removeAll = () => void calls.push("removed");
@@ -108,6 +127,103 @@ test("a reset drains before it removes; without a handler, or when one fails, it
   assert.equal(await reset({ lookup, removeAll }), RESP_OK);
   assert.equal(await reset({ lookup }), RESP_ERR);
   assert.equal(await reset({ lookup, removeAll: () => Promise.reject(new Error("no")) }), RESP_ERR);
+  const broken = () => Promise.reject(new Error("no"));
+  assert.equal(await reset({ lookup, drainSends: broken, removeAll }), RESP_ERR);
+  assert.is(calls.length, 3, "what could not be drained is not removed");
+});
+
+test("a reset is done where removeAll gives nothing, true or a count, and whatever else it gives is a failure", async () => {
+  const reset = async (removed: unknown) => {
+    const { responder: it, problems } = responder({ lookup: () => found, removeAll: async () => removed });
+    return { reply: await it.respond(encodeResetRequest()), it, problems };
+  };
+  for (const removed of [undefined, true, 0, 7, 0n, 12n])
+    assert.equal((await reset(removed)).reply, RESP_OK, String(removed));
+  for (const removed of [-900, -1, -1n, false, null, Number.NaN, Infinity, 0.5, "0", {}]) {
+    const { reply, it, problems } = await reset(removed);
+    assert.equal(reply, RESP_ERR, String(removed));
+    assert.equal([it.counters.resets, it.counters.failedResets], [1, 1]);
+    assert.is(problems[0]!.reason, "reset-failed");
+    assert.match(problems[0]!.message, /^removeAll gave /);
+  }
+});
+
+test("a reset that does not end fails in time, and nothing is removed after that", async () => {
+  for (const hangs of ["drainSends", "removeAll"] as const) {
+    const signals: AbortSignal[] = [];
+    let goOn = () => {};
+    let removed = 0;
+    const handlers: LookupHandlers = {
+      lookup: () => found,
+      drainSends: ({ signal }) => {
+        signals.push(signal);
+        return hangs === "drainSends" ? new Promise<void>((resolve) => (goOn = resolve)) : undefined;
+      },
+      removeAll: () => {
+        removed++;
+        return hangs === "removeAll" ? new Promise(() => {}) : 1;
+      },
+    };
+    const { responder: it, problems } = responder(handlers, { resetTimeoutMs: 20 });
+    const pending = it.respond(encodeResetRequest());
+    assert.not(signals[0]!.aborted);
+    assert.equal(decodeLookupResponse(await it.respond(question)), found, "lookups go on");
+    assert.equal(await it.respond(encodeResetRequest()), RESP_ERR, "one reset at a time");
+    assert.equal(await pending, RESP_ERR);
+    assert.equal(
+      problems.map(({ reason }) => reason),
+      ["reset-failed", "reset-timeout"],
+    );
+    assert.match(problems[1]!.message, /longer than 20 ms/);
+    assert.ok(signals[0]!.aborted);
+    goOn();
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.is(removed, hangs === "removeAll" ? 1 : 0);
+    const again = it.respond(encodeResetRequest());
+    goOn();
+    assert.equal(await again, hangs === "removeAll" ? RESP_ERR : RESP_OK, "a later reset is tried anew");
+  }
+});
+
+test("a reset that ends in time is not aborted", async () => {
+  let told: AbortSignal | undefined;
+  const removeAll: LookupHandlers["removeAll"] = ({ signal }) => {
+    told = signal;
+  };
+  await new LookupResponder({ lookup: () => found, removeAll }).respond(encodeResetRequest());
+  assert.not(told!.aborted);
+});
+
+test("a responder that is closed waits for nobody", async () => {
+  const never = () => new Promise<never>(() => {});
+  const { responder: it, problems } = responder({ lookup: never, removeAll: never });
+  const replies = [it.respond(question), it.respond(encodeResetRequest())];
+  it.close();
+  assert.equal(await Promise.all(replies), [encodeLookupResponse(miss), RESP_ERR]);
+  assert.equal(problems, [
+    { reason: "lookup-timeout", message: "the server was closed before the answer" },
+    { reason: "reset-timeout", message: "the server was closed before the reset" },
+  ]);
+});
+
+test("handlers and options that can't be are refused", () => {
+  const lookup = () => found;
+  for (const [handlers, options, pattern] of [
+    [undefined, {}, /no function "lookup"/],
+    [{}, {}, /no function "lookup"/],
+    [{ lookup }, { timeout: 5 }, /no option "timeout"; there are release, timeoutMs/],
+    [{ lookup }, { timeoutMs: Number.NaN }, /timeoutMs is NaN/],
+    [{ lookup }, { timeoutMs: 0 }, /timeoutMs is 0/],
+    [{ lookup }, { timeoutMs: 2 ** 31 }, /timeoutMs is 2147483648/],
+    [{ lookup }, { resetTimeoutMs: "5" }, /resetTimeoutMs is "5"/],
+    [{ lookup }, { release: "vllm-9" }, /release is "vllm-9"; it is one of vllm-0\.27/],
+    [{ lookup }, { onProblem: 5 }, /onProblem is 5/],
+    [{ lookup }, null, /options of a lookup responder are null/],
+  ] as const)
+    assert.throws(
+      () => new LookupResponder(handlers as never, options as never),
+      (error: unknown) => isMooncakeKvError(error, "ERR_CONFIG") && pattern.test(error.message),
+    );
 });
 
 test("any frames get one reply that the asker can read", async () => {

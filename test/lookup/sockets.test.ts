@@ -11,6 +11,8 @@ import {
   type LookupHandlers,
   LookupKeyClient,
   LookupKeyServer,
+  type LookupKeyServerOptions,
+  type LookupProblem,
   lookupSocketPath,
 } from "../../src/lookup/index.js";
 import { loadZeroMq } from "../../src/lookup/zeromq.js";
@@ -34,8 +36,11 @@ const keep = <T extends { close(): unknown }>(resource: T): T => {
   open.push(resource);
   return resource;
 };
-const listen = async (handlers: LookupHandlers, socketPath = address()) =>
-  keep(await LookupKeyServer.listen(handlers, { socketPath }));
+const listen = async (
+  handlers: LookupHandlers,
+  socketPath = address(),
+  options: Partial<LookupKeyServerOptions> = {},
+) => keep(await LookupKeyServer.listen(handlers, { socketPath, ...options }));
 const connect = (options: Partial<ConstructorParameters<typeof LookupKeyClient>[0]> = {}) =>
   keep(new LookupKeyClient({ socketPath: address(), ...options }));
 
@@ -206,6 +211,108 @@ test("a server closes under a handler that never ends", async () => {
   while (!asked) await new Promise((resolve) => setTimeout(resolve, 2));
   await server.close();
   assert.is((await lost).failure?.reason, "no-reply");
+});
+
+test("a reset that hangs holds no lookup up, and a server closes under it", async () => {
+  let resetting = () => {};
+  const begun = new Promise<void>((resolve) => {
+    resetting = resolve;
+  });
+  const removeAll = () => {
+    resetting();
+    return new Promise(() => {});
+  };
+  let told = "";
+  const onProblem = ({ message }: LookupProblem) => {
+    told = message;
+  };
+  const server = await listen({ ...counting, removeAll }, address(), { onProblem });
+  const reset = connect({ timeoutMs: 60_000 })
+    .reset()
+    .catch((error: unknown) => error);
+  await begun;
+  for (const id of ["a", "b"]) assert.is((await connect().lookup(id, 1, hashes)).hitLength, 48);
+  await server.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.is(told, "the server was closed before the reset", "no timer keeps the process alive for it");
+  for (const each of open.splice(0)) await each.close();
+  assert.ok(isMooncakeKvError(await reset, "ERR_LOOKUP"));
+});
+
+/** A list of `size` bytes that repeats one element, as the older forms have it. */
+function packed(size: number, element: readonly number[]): Uint8Array {
+  const count = Math.floor((size - 5) / element.length);
+  const list = Buffer.alloc(5 + count * element.length);
+  list[0] = 0xdd;
+  list.writeUInt32BE(count, 1);
+  list.fill(Uint8Array.from(element), 5);
+  return list;
+}
+
+test("24 MiB of empty texts are refused fast, and the next lookup is answered", async () => {
+  const problems: string[] = [];
+  await listen(counting, address(), { onProblem: ({ message }) => problems.push(message) });
+  const { Request } = await loadZeroMq();
+  const raw = keep(new Request({ linger: 0 }));
+  raw.connect(address());
+  for (const size of [8, 24]) {
+    const started = performance.now();
+    await raw.send(["lookup", Uint8Array.of(0, 0, 0, 16), packed(size * 2 ** 20, [0xa0])]);
+    assert.is((await raw.receive())[0]!.toString("hex"), "00000000");
+    assert.ok(performance.now() - started < 2_000);
+  }
+  assert.equal(problems.length, 2);
+  assert.is((await connect().lookup("a", 1, hashes)).hitLength, 48);
+});
+
+test("who sends more than a message may have is cut off, and others are answered", async () => {
+  const server = await listen(counting, address(), { maxMessageBytes: 1_000 });
+  const many = new BlobBlockHashes(new Uint8Array(1_024), 32);
+  const large = connect({ timeoutMs: 200 }).lookup("a", 1, many);
+  assert.is((await connect().lookup("b", 1, many.slice(0, 31))).hitLength, 31 * 16);
+  assert.is((await large).failure?.reason, "no-reply");
+  assert.is(server.counters.lookups, 1);
+});
+
+test("a reply that is too large is no reply", async () => {
+  const { Reply } = await loadZeroMq();
+  const socket = keep(new Reply({ linger: 0 }));
+  await socket.bind(address("large"));
+  const asked = socket.receive().then(() => socket.send(new Uint8Array(2 ** 16 + 4)));
+  const { failure } = await connect({ socketPath: address("large"), timeoutMs: 200 }).lookup("a", 1, hashes);
+  await asked;
+  assert.is(failure?.reason, "no-reply");
+});
+
+test("who asks without the envelope of a request socket is answered without one", async () => {
+  await listen(counting);
+  const { Dealer } = await loadZeroMq();
+  const dealer = keep(new Dealer({ linger: 0 }));
+  dealer.connect(address());
+  await dealer.send(["nonsense"]);
+  assert.equal(
+    (await dealer.receive()).map((frame) => frame.toString("hex")),
+    ["00"],
+  );
+  await dealer.send(["hop", "", "nonsense"]);
+  assert.equal(
+    (await dealer.receive()).map((frame) => frame.toString("hex")),
+    [Buffer.from("hop").toString("hex"), "", "00"],
+  );
+});
+
+test("options that can't be are refused before anything is bound", async () => {
+  for (const [options, pattern] of [
+    [{ maxMessageBytes: 0 }, /maxMessageBytes is 0/],
+    [{ maxMessageByte: 5 }, /no option "maxMessageByte"/],
+    [{ resetTimeoutMs: Number.NaN }, /resetTimeoutMs is NaN/],
+  ] as const) {
+    const error = await listen(counting, address("never"), options as object).catch(
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(isMooncakeKvError(error, "ERR_CONFIG") && pattern.test(error.message), String(error));
+    assert.not(existsSync(join(folder, "never")));
+  }
 });
 
 test("an address that can't be bound is refused", async () => {
