@@ -15,6 +15,10 @@ const NO_EXTRA_KEYS = new Uint8Array(0);
 /**
  * The block hashes of one request that may grow. Appending tokens hashes the blocks that became full; hashes that
  * exist never change. Mirrors the block hasher that vLLM calls on a `Request`.
+ *
+ * Each hash depends on the one before it, so that one call works at a time: whoever appends or advances before an
+ * `appendAsync` or `advanceAsync` has ended gets `MooncakeKvError` `ERR_HASH`, and nothing has changed. `hashes` and
+ * `numTokens` may be read at any time.
  */
 export class BlockHashSession {
   readonly #hasher: BlockHasher;
@@ -25,6 +29,7 @@ export class BlockHashSession {
   #blob = new Uint8Array(0);
   #count = 0;
   #mmIndex = 0;
+  #hashing = false;
 
   /** Made by `BlockHasher.session`. Takes the prompt in, but hashes nothing yet. */
   constructor(hasher: BlockHasher, request: HashRequest) {
@@ -46,38 +51,73 @@ export class BlockHashSession {
     return new BlobBlockHashes(this.#blob.subarray(0, this.#count * hashLength), hashLength);
   }
 
-  /** Adds tokens and hashes what became full; returns the number of new hashes. */
+  /**
+   * Adds tokens and hashes what became full; returns the number of new hashes.
+   *
+   * @throws MooncakeKvError `ERR_HASH` for a token that is none, and while an asynchronous call runs.
+   */
   append(tokens: TokenIds): number {
+    this.#checkIdle("append");
     this.#push(tokens);
     return this.advance();
   }
 
-  /** `append` in slices of a few milliseconds. Don't append again before it has ended. */
+  /**
+   * `append` in slices of a few milliseconds. After an abort on the way the tokens are there, and `advance` goes on.
+   *
+   * @throws MooncakeKvError `ERR_HASH` as `append`; the signal's reason.
+   */
   async appendAsync(tokens: TokenIds, signal?: AbortSignal): Promise<number> {
+    signal?.throwIfAborted();
+    this.#checkIdle("appendAsync");
     this.#push(tokens);
     return this.advanceAsync(signal);
   }
 
-  /** Hashes the full blocks that are not hashed yet; returns their number. */
+  /**
+   * Hashes the full blocks that are not hashed yet; returns their number.
+   *
+   * @throws MooncakeKvError `ERR_HASH` while an asynchronous call runs.
+   */
   advance(): number {
+    this.#checkIdle("advance");
     const due = this.#begin();
     this.#hashBlocks(due);
     return due;
   }
 
-  /** `advance` in slices of a few milliseconds; returns the number of new hashes. */
+  /**
+   * `advance` in slices of a few milliseconds; returns the number of new hashes.
+   *
+   * @throws MooncakeKvError `ERR_HASH` while another asynchronous call runs; the signal's reason.
+   */
   async advanceAsync(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted();
-    const due = this.#begin();
-    const slice = this.#hasher.kernel ? KERNEL_BLOCKS_PER_SLICE : BLOCKS_PER_SLICE;
-    for (let done = 0; done < due; done += slice) {
-      if (done > 0) {
-        await new Promise(setImmediate);
-        signal?.throwIfAborted();
+    this.#checkIdle("advanceAsync");
+    this.#hashing = true;
+    try {
+      const due = this.#begin();
+      const slice = this.#hasher.kernel ? KERNEL_BLOCKS_PER_SLICE : BLOCKS_PER_SLICE;
+      for (let done = 0; done < due; done += slice) {
+        if (done > 0) {
+          await new Promise(setImmediate);
+          signal?.throwIfAborted();
+        }
+        this.#hashBlocks(Math.min(slice, due - done));
       }
-      this.#hashBlocks(Math.min(slice, due - done));
+      return due;
+    } finally {
+      this.#hashing = false;
     }
-    return due;
+  }
+
+  #checkIdle(operation: string): void {
+    if (this.#hashing)
+      throw new MooncakeKvError(
+        "ERR_HASH",
+        `${operation}: the session is still hashing; await the appendAsync or advanceAsync before`,
+        { operation },
+      );
   }
 
   /** Makes room for the due blocks and puts the multimodal walk where vLLM puts it on each resumption. */

@@ -2,11 +2,20 @@ import type { Digest } from "./digest.js";
 
 let loading: Promise<Digest> | undefined;
 
-/** XXH3-128 (seed 0), 16 bytes big-endian. The WebAssembly module is loaded once, on the first call. */
+/**
+ * XXH3-128 (seed 0), 16 bytes big-endian. The WebAssembly module is loaded once, on the first call; a load that fails is
+ * tried again by the next call.
+ */
 export function loadXxh3(): Promise<Digest> {
-  loading ??= import("hash-wasm").then(async ({ createXXHash128 }) => {
-    const hasher = await createXXHash128();
-    return (bytes) => hasher.init().update(bytes).digest("binary");
+  loading ??= load().catch((error: unknown) => {
+    loading = undefined;
+    throw error;
   });
   return loading;
+}
+
+async function load(): Promise<Digest> {
+  const { createXXHash128 } = await import("hash-wasm");
+  const hasher = await createXXHash128();
+  return (bytes) => hasher.init().update(bytes).digest("binary");
 }

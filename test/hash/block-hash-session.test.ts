@@ -73,6 +73,40 @@ test("a bad token leaves the session as it was", async () => {
   assert.equal(session.hashes.toHex(), hasher.hash([0, 1, 2, 3]).toHex());
 });
 
+test("one call works at a time: others are refused until an asynchronous one has ended", async () => {
+  const tokens = range(0, 4 * 2000);
+  const refused = (error: unknown) =>
+    isMooncakeKvError(error, "ERR_HASH") && /still hashing/.test(error.message);
+  for (const start of ["advanceAsync", "appendAsync"] as const) {
+    const session = hasher.session({ promptTokenIds: start === "advanceAsync" ? tokens : [] });
+    const pending = start === "advanceAsync" ? session.advanceAsync() : session.appendAsync(tokens);
+    assert.throws(() => session.append(range(0, 40)), refused);
+    assert.throws(() => session.append([]), refused);
+    assert.throws(() => session.advance(), refused);
+    await new Promise(setImmediate);
+    assert.ok(refused(await rejection(session.advanceAsync())));
+    assert.ok(refused(await rejection(session.appendAsync(range(0, 40)))));
+    assert.equal([session.numTokens, session.hashes.length < 2000], [8000, true]);
+    assert.is(await pending, 2000);
+    assert.is(session.append(range(0, 40)), 10);
+    assert.equal(session.hashes.toHex(), hasher.hash([...tokens, ...range(0, 40)]).toHex());
+  }
+});
+
+test("after an abort the session goes on, and an aborted signal adds no tokens", async () => {
+  const tokens = range(0, 4 * 2000);
+  const session = hasher.session();
+  const controller = new AbortController();
+  const pending = rejection(session.appendAsync(tokens, controller.signal));
+  controller.abort(new Error("enough"));
+  assert.is(((await pending) as Error).message, "enough");
+  assert.is(((await rejection(session.appendAsync(tokens, controller.signal))) as Error).message, "enough");
+  assert.is(session.numTokens, 8000);
+  const before = session.hashes.length;
+  assert.is(session.advance(), 2000 - before);
+  assert.equal(session.hashes.toHex(), hasher.hash(tokens).toHex());
+});
+
 test("look-ahead tokens delay a block until they are there, and enter its hash", () => {
   const ahead = new BlockHasher({ blockSize: 4, numHashLookaheadTokens: 2 });
   const session = ahead.session({ promptTokenIds: range(0, 5) });
