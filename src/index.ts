@@ -11,5 +11,6 @@ export { describe, type ErrorCode, isMooncakeKvError, MooncakeKvError } from "./
 export * from "./hash/index.js";
 export * from "./key/index.js";
 export * from "./layout/index.js";
+export { PythonFloat, pythonText } from "./python-text.js";
 export { DEFAULT_RELEASE, RELEASES, type Release } from "./release.js";
 export * from "./request/index.js";

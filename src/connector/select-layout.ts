@@ -5,7 +5,7 @@ import {
   tpSharedMqaNamespace,
   tpSharedNamespace,
 } from "../layout/store-namespace.js";
-import { pythonText } from "./python-text.js";
+import { pythonText } from "../python-text.js";
 
 /** How blocks become objects. */
 export interface SelectedLayout {

@@ -7,9 +7,9 @@ import { ChunkedTokenDatabase } from "../layout/chunked-token-database.js";
 import { LBHNCStoreLayout } from "../layout/lbhnc-store-layout.js";
 import { LBNHCStoreLayout } from "../layout/lbnhc-store-layout.js";
 import type { KvCacheLayout } from "../layout/store-namespace.js";
+import { pythonText } from "../python-text.js";
 import { checkCount } from "../request/checks.js";
 import { type ConnectorConfig, type ConnectorSettings, connectorSettings } from "./connector-config.js";
-import { pythonText } from "./python-text.js";
 import { type SelectedLayout, selectStoreLayout } from "./select-layout.js";
 
 /** What a worker must be told besides. Ranks default to 0, sizes to 1. */

@@ -1,5 +1,7 @@
 import { describe } from "../errors.js";
+import { pythonText } from "../python-text.js";
 import { configError } from "./errors.js";
+import { checkNames } from "./options.js";
 
 /** What the address of a lookup channel is made of. */
 export interface LookupSocketOptions {
@@ -9,7 +11,10 @@ export interface LookupSocketOptions {
   readonly hostname: string;
   /** The engine's `parallel_config.data_parallel_index`. */
   readonly dataParallelIndex?: number | undefined;
-  /** `lookup_rpc_port` of the connector's extra config. Not a port, but any text that tells engines of one host apart. */
+  /**
+   * `lookup_rpc_port` of the connector's extra config. Not a port, but any value that tells engines of one host apart; see
+   * `PythonFloat` for what `JSON.parse` loses of it.
+   */
   readonly lookupRpcPort?: unknown;
 }
 
@@ -19,31 +24,20 @@ export const MAX_SOCKET_PATH = 107;
 /**
  * The address at which worker rank 0 of an engine answers lookups. Mirrors vLLM's `get_zmq_rpc_path_lookup`; whatever
  * `lookup_rpc_port` is, Python's text of it stands in the path.
+ *
+ * @throws MooncakeKvError `ERR_CONFIG` for a path, a name or an index that is none, and for a port that is no value of JSON.
  */
 export function lookupSocketPath(options: LookupSocketOptions): string {
-  const port = "lookupRpcPort" in options && options.lookupRpcPort !== undefined ? options.lookupRpcPort : 0;
-  return `ipc://${options.rpcBasePath}/lookup_rpc_port_${pythonText(port)}_host_${options.hostname}_dp_rank${options.dataParallelIndex ?? 0}`;
-}
-
-/** Python's `str` of a JSON value. */
-function pythonText(value: unknown): string {
-  return typeof value === "string" ? value : pythonRepr(value);
-}
-
-function pythonRepr(value: unknown): string {
-  if (value === null) return "None";
-  if (value === true) return "True";
-  if (value === false) return "False";
-  if (typeof value === "string") {
-    const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
-    return quote + value.replaceAll("\\", "\\\\").replaceAll(quote, `\\${quote}`) + quote;
-  }
-  if (Array.isArray(value)) return `[${value.map(pythonRepr).join(", ")}]`;
-  if (typeof value === "object")
-    return `{${Object.entries(value)
-      .map(([name, item]) => `${pythonRepr(name)}: ${pythonRepr(item)}`)
-      .join(", ")}}`;
-  return String(value);
+  checkNames("a lookup socket", options, ["rpcBasePath", "hostname", "dataParallelIndex", "lookupRpcPort"]);
+  const { rpcBasePath, hostname, dataParallelIndex = 0, lookupRpcPort = 0 } = options;
+  for (const [name, value] of Object.entries({ rpcBasePath, hostname }))
+    if (typeof value !== "string") throw configError(`${name} is ${describe(value)}; it is a text`, { name });
+  if (!Number.isSafeInteger(dataParallelIndex) || dataParallelIndex < 0)
+    throw configError(
+      `dataParallelIndex is ${describe(dataParallelIndex)}; it is a whole number of 0 or more`,
+      { dataParallelIndex },
+    );
+  return `ipc://${rpcBasePath}/lookup_rpc_port_${pythonText(lookupRpcPort)}_host_${hostname}_dp_rank${dataParallelIndex}`;
 }
 
 /**

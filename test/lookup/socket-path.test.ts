@@ -2,6 +2,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { lookupSocketPath, MAX_SOCKET_PATH, socketFile } from "../../src/lookup/index.js";
+import { PythonFloat } from "../../src/python-text.js";
 
 const base = { rpcBasePath: "/tmp", hostname: "h" };
 
@@ -19,6 +20,11 @@ test("the port is Python's text of whatever was configured", () => {
     [[1, "a"], "[1, 'a']"],
     [{ a: null }, "{'a': None}"],
     [["it's"], `["it's"]`],
+    [["a\nb"], "['a\\nb']"],
+    [1e-7, "1e-07"],
+    [1e16, "1e+16"],
+    [new PythonFloat(1), "1.0"],
+    [2n ** 64n, "18446744073709551616"],
   ];
   for (const [lookupRpcPort, text] of texts)
     assert.is(
@@ -29,6 +35,21 @@ test("the port is Python's text of whatever was configured", () => {
 
 test("two engines of one host with default settings have one path", () => {
   assert.is(lookupSocketPath(base), lookupSocketPath({ ...base, lookupRpcPort: 0, dataParallelIndex: 0 }));
+});
+
+test("a path, a name, an index or a port that is none is refused", () => {
+  for (const [bad, pattern] of [
+    [{ dataParallelIndex: Number.NaN }, /dataParallelIndex is NaN/],
+    [{ dataParallelIndex: -1 }, /dataParallelIndex is -1/],
+    [{ hostname: undefined }, /hostname is undefined/],
+    [{ rpcBasePath: 5 }, /rpcBasePath is 5/],
+    [{ lookupRpcPort: () => 1 }, /no value of JSON/],
+    [{ rpcPort: 1 }, /no option "rpcPort"/],
+  ] as const)
+    assert.throws(
+      () => lookupSocketPath({ ...base, ...bad } as never),
+      (error: unknown) => isMooncakeKvError(error, "ERR_CONFIG") && pattern.test(error.message),
+    );
 });
 
 test("a path may have 107 bytes and not one more", () => {

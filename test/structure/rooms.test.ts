@@ -72,6 +72,8 @@ const wrong: readonly [string, string, string, RegExp][] = [
     /a later room than generated/,
   ],
   ["the errors into a room", "src/errors.ts", 'export * from "./hash/a.js";', /beyond generated/],
+  ["Python's text into a room", "src/python-text.ts", 'import "./hash/a.js";', /beyond generated/],
+  ["the clock of Python's text", "src/python-text.ts", "Date.now();", /Date in a pure room/],
   ["the entry into what is not pure", "src/index.ts", 'export * from "./store/index.js";', /not pure/],
   ["a room into the entry", "src/layout/x.ts", 'import "../index.js";', /lies in no room/],
   ["a room into the tests", "src/store/x.ts", 'import "../../test/laws/a.js";', /lies in no room/],
@@ -155,6 +157,8 @@ const right: readonly [string, string][] = [
   ["src/store/checked-store.ts", 'import "./shared/a.js"; import "./backend.js"; import "./mooncake/a.js";'],
   ["src/store/cluster/x.ts", 'import "../shared/a.js"; import "./b.js"; import "../../errors.js";'],
   ["src/errors.ts", 'export * from "../generated/typescript/runtime/errors.js";'],
+  ["src/python-text.ts", 'import { describe } from "./errors.js";'],
+  ["src/lookup/x.ts", 'import { pythonText } from "../python-text.js";'],
   ["src/index.ts", 'export * from "./hash/index.js"; export * from "./errors.js";'],
 ];
 for (const [file, text] of right)

@@ -23,8 +23,8 @@ export const ROOMS = [
 /** Rooms without I/O, addon, clock or environment. */
 const PURE = ROOMS.slice(0, ROOMS.indexOf("native"));
 
-/** What stands outside of the rooms: anybody may import the first two, the entry imports rooms and is imported by none. */
-const SHARED = ["src/errors.ts", "src/release.ts"];
+/** What stands outside of the rooms: anybody may import the shared files, the entry imports rooms and is imported by none. */
+const SHARED = ["src/errors.ts", "src/release.ts", "src/python-text.ts"];
 const ENTRY = "src/index.ts";
 
 /** Node modules that compute and nothing else. */
