@@ -47,6 +47,8 @@ export interface MemberModel {
   /** Whether the wire may leave it out; then `fallback` stands for it. */
   readonly optional: boolean;
   readonly fallback?: unknown;
+  /** Set where vLLM writes the member also where it is the fallback. */
+  readonly written?: true;
 }
 
 /** What the values of a member look like. */

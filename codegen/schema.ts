@@ -44,6 +44,8 @@ export interface Schema {
     | "absent";
   /** In MessagePack, a type is written as a map or as a list of its members; either is read. */
   readonly "x-packed"?: "map" | "list";
+  /** Whether vLLM writes the property also where it has its default. */
+  readonly "x-written"?: boolean;
   /** Names of the members of a tuple. */
   readonly "x-names"?: readonly string[];
   /** The rule of this schema in words, for error messages. */

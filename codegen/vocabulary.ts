@@ -16,6 +16,7 @@ const ANNOTATIONS: readonly string[] = [
   "x-until",
   "x-type",
   "x-packed",
+  "x-written",
   "x-names",
   "x-rule",
   "x-elsewhere",

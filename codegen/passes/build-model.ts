@@ -49,6 +49,7 @@ function objectMembers(schema: Schema): MemberModel[] {
     shape: shape(property),
     optional: !required.has(name),
     ...("default" in property ? { fallback: property.default } : {}),
+    ...(property["x-written"] ? { written: true as const } : {}),
   }));
 }
 

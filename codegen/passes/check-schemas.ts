@@ -4,7 +4,7 @@ import { createAjv } from "../vocabulary.js";
 import { releasesOf, SCALARS } from "./resolve-release.js";
 
 const KNOWN: ReadonlySet<string> = new Set(
-  "$schema $id $ref $defs title description type const enum default minimum maximum minLength pattern items prefixItems minItems uniqueItems properties required additionalProperties anyOf not if then x-vllm x-since x-until x-type x-packed x-names x-rule x-equal-length x-less x-multiple x-binary".split(
+  "$schema $id $ref $defs title description type const enum default minimum maximum minLength pattern items prefixItems minItems uniqueItems properties required additionalProperties anyOf not if then x-vllm x-since x-until x-type x-packed x-written x-names x-rule x-equal-length x-less x-multiple x-binary".split(
     " ",
   ),
 );

@@ -1,3 +1,5 @@
+import { EVENT_KINDS } from "../../generated/typescript/event-fields.js";
+import { type EventField, hasField } from "../../generated/typescript/runtime/event-field.js";
 import { describe } from "../errors.js";
 import type { ExternalBlockHash } from "../hash/external-block-hash.js";
 import { DEFAULT_RELEASE, type Release } from "../release.js";
@@ -5,7 +7,6 @@ import { eventError } from "./errors.js";
 import type { EventHashes } from "./event-hashes.js";
 import type { ExtraKey, KVCacheEvent, KVEventBatch } from "./kv-events.js";
 import { MessagePackWriter } from "./message-pack-writer.js";
-import { EVENT_FIELDS, hasField, type WireField } from "./wire-fields.js";
 
 /** Which of the forms that events have had on the wire to write. */
 export interface EncodeOptions {
@@ -53,9 +54,9 @@ export function encodeEvent(event: KVCacheEvent, options: EncodeOptions = {}): U
 
 function writeEvent(writer: MessagePackWriter, event: KVCacheEvent, options: EncodeOptions): void {
   const { release = DEFAULT_RELEASE, eventForm = "map" } = options;
-  const fields = Object.hasOwn(EVENT_FIELDS, event.type) ? EVENT_FIELDS[event.type]! : undefined;
+  const fields = Object.hasOwn(EVENT_KINDS, event?.type) ? EVENT_KINDS[event.type]!.fields : undefined;
   if (fields === undefined)
-    throw eventError(`there is no event ${describe(event.type)}`, { type: event.type });
+    throw eventError(`there is no event ${describe(event?.type)}`, { type: event?.type });
   const values = event as unknown as Readonly<Record<string, unknown>>;
   const known = fields.filter((field) => hasField(release, field));
   for (const field of fields)
@@ -77,9 +78,9 @@ function writeEvent(writer: MessagePackWriter, event: KVCacheEvent, options: Enc
   }
 }
 
-function writeField(writer: MessagePackWriter, { kind, name, presence }: WireField, value: unknown): void {
+function writeField(writer: MessagePackWriter, { kind, name, nullable }: EventField, value: unknown): void {
   if (value === null) {
-    if (presence === "always" && kind !== "hash") throw eventError(`${name} is missing`, { field: name });
+    if (!nullable) throw eventError(`${name} is missing`, { field: name });
     writer.nil();
     return;
   }
@@ -99,15 +100,14 @@ function writeField(writer: MessagePackWriter, { kind, name, presence }: WireFie
       for (const token of tokens) writer.integer(token);
       return;
     }
-    case "size":
     case "integer":
       writer.integer(value as number);
       return;
     case "text":
       writer.text(value as string);
       return;
-    case "extraKeys":
-    case "tokenLists":
+    case "anyLists":
+    case "integerLists":
       writer.value(value as readonly ExtraKey[]);
       return;
   }

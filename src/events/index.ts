@@ -16,7 +16,7 @@ export type {
 } from "./block-index/match-explanation.js";
 export type { MatchOptions } from "./block-index/match-options.js";
 export type { EngineMatch } from "./block-index/prefix-match.js";
-export { type DecodedEventBatch, decodeEventBatch } from "./decode-batch.js";
+export { type DecodedEventBatch, decodeEventBatch, type EventProblem } from "./decode-batch.js";
 export { type EncodeOptions, encodeEvent, encodeEventBatch } from "./encode-batch.js";
 export { isBindEndpoint, offsetEndpointPort } from "./endpoint.js";
 export { blockHashId, EventHashes, type PromptHashes } from "./event-hashes.js";
@@ -36,7 +36,6 @@ export {
   blockRemoved,
   blockStored,
   type ExtraKey,
-  isAmbiguous,
   type KVCacheEvent,
   type KVEventBatch,
   MEDIUM_CPU,

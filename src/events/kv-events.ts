@@ -14,12 +14,16 @@ export type ExtraKey = null | boolean | number | bigint | string | Uint8Array | 
 /** Blocks were stored. Mirrors vLLM's `BlockStored`. */
 export interface BlockStored {
   readonly type: "BlockStored";
+  /** The blocks that were stored; not always neighbours. */
   readonly blockHashes: EventHashes;
   /** The hash before the first of `blockHashes`; null for the first block of a prompt. */
   readonly parentBlockHash: ExternalBlockHash | null;
-  /** Tokens of the blocks, one after the other; may be empty where the publisher does not know them. */
+  /**
+   * Tokens from the first of the blocks to the last, also of blocks between them that were not stored, so that they can't
+   * be paired with `blockHashes`; empty where the publisher does not know them.
+   */
   readonly tokenIds: Uint32Array;
-  /** Tokens of one block of the group. */
+  /** Tokens of one block of the group; 0 where the publisher does not say it. */
   readonly blockSize: number;
   readonly loraId: number | null;
   readonly medium: string | null;
@@ -106,9 +110,4 @@ export function blockRemoved(
     locality: init.locality ?? null,
     ownership: init.ownership ?? null,
   };
-}
-
-/** Whether a stored event has tokens of more or fewer blocks than hashes: nobody can say which belong together. */
-export function isAmbiguous({ blockHashes, tokenIds, blockSize }: BlockStored): boolean {
-  return tokenIds.length > 0 && Math.ceil(tokenIds.length / blockSize) !== blockHashes.length;
 }

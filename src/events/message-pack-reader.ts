@@ -3,10 +3,31 @@ import { writeIdWords } from "./event-hashes.js";
 /** Lists inside lists that an unknown value may have. */
 const MAX_DEPTH = 32;
 
-/** What is wrong with the bytes; the caller says which bytes they are. */
+/** What is wrong with the bytes; the caller says which bytes they are. It has no stack: events can be wrong by the thousands. */
 export class MessagePackFault extends Error {
   override readonly name = "MessagePackFault";
+
+  constructor(message: string) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    super(message);
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
+
+/** Texts of fewer bytes are remembered: most are names of media and kinds, the same in every event. */
+const LONGEST_KNOWN = 32;
+
+/** A text, and how it lies in UTF-8. */
+interface KnownText {
+  readonly bytes: Uint8Array;
+  readonly text: string;
+}
+
+/** The last text of each length, first and last byte. There are few such places, so that this stays small. */
+const known: (KnownText | undefined)[] = new Array(2048);
+
+const ONE = new Uint32Array(2);
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -17,12 +38,13 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  */
 export class MessagePackReader {
   readonly bytes: Uint8Array;
-  readonly #view: DataView;
+  #view: DataView | undefined;
   offset = 0;
+  /** Bytes of the text that `span` found last. */
+  spanLength = 0;
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
   /** Bytes that are not read yet. */
@@ -124,31 +146,31 @@ export class MessagePackReader {
 
   /** Text. */
   text(): string {
-    const [start, length] = this.textSpan();
-    if (length < 24) {
-      let text = "";
-      for (let at = start; at < start + length; at++) {
-        const byte = this.bytes[at]!;
-        if (byte >= 0x80) return this.#utf8(start, length);
-        text += String.fromCharCode(byte);
-      }
-      return text;
-    }
-    return this.#utf8(start, length);
+    const start = this.span();
+    const length = this.spanLength;
+    return length < LONGEST_KNOWN ? this.#knownText(start, length) : this.#utf8(start, length);
   }
 
-  /** Where the text that begins here lies; it is taken. */
-  textSpan(): [start: number, length: number] {
+  /** Where the text that begins here lies, `spanLength` bytes long; it is taken. */
+  span(): number {
     const head = this.peek();
-    let [start, length] = [this.offset + 1, head & 0x1f];
+    let start = this.offset + 1;
+    let length = head & 0x1f;
     if (head < 0xa0 || head > 0xbf) {
-      if (head === 0xd9) [start, length] = [this.offset + 2, this.#need(2).getUint8(this.offset + 1)];
-      else if (head === 0xda) [start, length] = [this.offset + 3, this.#uint16(1)];
-      else if (head === 0xdb) [start, length] = [this.offset + 5, this.#uint32(1)];
-      else throw this.fault("text");
+      if (head === 0xd9) {
+        length = this.#need(2).getUint8(this.offset + 1);
+        start = this.offset + 2;
+      } else if (head === 0xda) {
+        length = this.#uint16(1);
+        start = this.offset + 3;
+      } else if (head === 0xdb) {
+        length = this.#uint32(1);
+        start = this.offset + 5;
+      } else throw this.fault("text");
     }
     this.#end(start + length);
-    return [start, length];
+    this.spanLength = length;
+    return start;
   }
 
   /** Bytes, in memory of their own. */
@@ -186,6 +208,13 @@ export class MessagePackReader {
       return undefined;
     }
     throw this.fault("a block hash: bytes, or a whole number", bytes[offset]);
+  }
+
+  /** A block hash by itself, as it was published: its bytes, or an unsigned integer. */
+  externalHash(): Uint8Array | bigint {
+    if (this.peek() === 0xcf) return this.#taken(9, this.#need(9).getBigUint64(this.offset + 1));
+    const bytes = this.hash(ONE, 0);
+    return bytes ?? (BigInt(ONE[1]!) << 32n) | BigInt(ONE[0]!);
   }
 
   /** A list of token ids, each below 2^32. */
@@ -238,7 +267,7 @@ export class MessagePackReader {
       const head = this.peek();
       if (this.isList()) due += this.listLength();
       else if (this.isMap()) due += 2 * this.mapLength();
-      else if (this.isText()) this.textSpan();
+      else if (this.isText()) this.span();
       else if (head >= 0xc4 && head <= 0xc9) this.#skipSized(head);
       else if (head >= 0xd4 && head <= 0xd8) this.#end(this.offset + 2 + (1 << (head - 0xd4)));
       else if (head === 0xc0 || head === 0xc2 || head === 0xc3) this.offset++;
@@ -262,6 +291,21 @@ export class MessagePackReader {
     const length =
       width === 1 ? this.bytes[this.offset + 1]! : width === 2 ? this.#uint16(1) : this.#uint32(1);
     this.#end(this.offset + 1 + width + extension + length);
+  }
+
+  #knownText(start: number, length: number): string {
+    const { bytes } = this;
+    if (length === 0) return "";
+    const place = (length * 67 + bytes[start]! * 7 + bytes[start + length - 1]!) & 2047;
+    const last = known[place];
+    if (last !== undefined && last.bytes.length === length) {
+      let at = 0;
+      while (at < length && last.bytes[at] === bytes[start + at]) at++;
+      if (at === length) return last.text;
+    }
+    const text = this.#utf8(start, length);
+    known[place] = { bytes: bytes.slice(start, start + length), text };
+    return text;
   }
 
   #utf8(start: number, length: number): string {
@@ -298,6 +342,7 @@ export class MessagePackReader {
   /** The view, if as many bytes are left. */
   #need(bytes: number): DataView {
     if (this.offset + bytes > this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
+    this.#view ??= new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
     return this.#view;
   }
 

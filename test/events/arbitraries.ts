@@ -51,7 +51,7 @@ export function storedOf(release: Release): fc.Arbitrary<BlockStored> {
     blockHashes: hashes,
     parentBlockHash: orNull(externalHash),
     tokenIds: fc.array(fc.nat(2 ** 32 - 1), { maxLength: 40 }).map((list) => Uint32Array.from(list)),
-    blockSize: fc.integer({ min: 1, max: 100_000 }),
+    blockSize: fc.nat(100_000),
     loraId: orNull(count),
     medium: orNull(fc.oneof(fc.constantFrom("GPU", "cpu", "STORAGE"), text)),
     loraName: orNull(text),

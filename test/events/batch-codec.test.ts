@@ -10,7 +10,6 @@ import {
   EventHashes,
   encodeEvent,
   encodeEventBatch,
-  isAmbiguous,
   type KVCacheEvent,
 } from "../../src/events/index.js";
 import { RELEASES } from "../../src/release.js";
@@ -52,10 +51,11 @@ test("every form is read to the same batch", () => {
       for (const batchForm of ["array", "map", "tagged-map"] as const)
         for (const dataParallelRank of [null, 7]) {
           const encoded = encodeEventBatch({ ...batch, dataParallelRank }, { release, eventForm, batchForm });
-          const { events, unknownEvents, unknownFields, ...rest } = decodeEventBatch(encoded);
+          const { events, unknownEvents, unknownFields, malformedEvents, problems, ...rest } =
+            decodeEventBatch(encoded);
           assert.equal(rest, { ts: 1.5, dataParallelRank });
           assert.equal(events.map(plain), [plain(stored)]);
-          assert.equal([unknownEvents, unknownFields], [0, 0]);
+          assert.equal([unknownEvents, unknownFields, malformedEvents, problems], [0, 0, 0, []]);
         }
 });
 
@@ -122,15 +122,92 @@ test("signed and unsigned integers and bytes of one hash have one id", () => {
   );
 });
 
-test("an event with tokens of more or fewer blocks than hashes is ambiguous", () => {
-  const event = (hashes: number, tokens: number) =>
-    blockStored({
-      blockHashes: EventHashes.from(Array.from({ length: hashes }, (_, i) => BigInt(i))),
-      tokenIds: new Uint32Array(tokens),
-      blockSize: 16,
-    });
-  assert.equal([event(1, 48), event(3, 16), event(0, 1)].map(isAmbiguous), [true, true, true]);
-  assert.equal([event(3, 48), event(3, 0), event(1, 9)].map(isAmbiguous), [false, false, false]);
+test("the placeholder of native CPU offload is an event like others", () => {
+  const placeholder =
+    "93cb3ff80000000000009189a474797065ab426c6f636b53746f726564ac626c6f636b5f68617368657391cf0000000000000007b1706172656e745f626c6f636b5f68617368c0a9746f6b656e5f69647390aa626c6f636b5f73697a6500a76c6f72615f6964c0a66d656469756da3435055a96c6f72615f6e616d65c0a967726f75705f6964780000";
+  const { events, problems } = decodeEventBatch(bytes(placeholder));
+  const [event] = events as (typeof stored)[];
+  assert.equal([event!.blockSize, event!.tokenIds.length, event!.medium, event!.groupIdx], [0, 0, "CPU", 0]);
+  assert.equal([events.length, [...event!.blockHashes.ids], problems], [1, [7n], []]);
+  assert.is(decodeEventBatch(encodeEventBatch({ ts: 1, events, dataParallelRank: 0 })).events.length, 1);
+});
+
+/** A batch of the given events between two good ones. */
+const amongGood = (...events: readonly unknown[]) =>
+  encode([1, [["BlockRemoved", [1]], ...events, { type: "BlockRemoved", block_hashes: [2] }], 0], {
+    useBigInt64: true,
+  });
+
+test("one event that can't be read costs one event, whatever is wrong with it", () => {
+  const wrong: readonly [unknown, string | undefined, RegExp][] = [
+    [["BlockStored", [5], null, [1, 2, 3, 4], 4, null, "GPU", { cache_salt: "t" }], "BlockStored", /text/],
+    [["BlockStored", [1], null, [1], -1], "BlockStored", /-1 is no whole number/],
+    [["BlockStored", [1], null, [1]], "BlockStored", /no block_size/],
+    [["BlockStored", null, null, [1], 1], "BlockStored", /block_hashes is null/],
+    [["BlockStored", ["x"], null, [1], 1], "BlockStored", /a block hash/],
+    [["BlockStored", [1.5], null, [1], 1], "BlockStored", /a block hash/],
+    [["BlockStored", [1], null, [-1], 1], "BlockStored", /-1 is no whole number/],
+    [["BlockStored", [1], null, [2n ** 40n], 1], "BlockStored", /above 2\^32/],
+    [["BlockRemoved", [1], 5], "BlockRemoved", /text/],
+    [{ type: "BlockRemoved" }, "BlockRemoved", /no block_hashes/],
+    [{ block_hashes: [1] }, undefined, /no type/],
+    [{ type: 5 }, undefined, /text/],
+    [{ 5: "type" }, undefined, /no type/],
+    [null, undefined, /a map/],
+    [5, undefined, /a map/],
+    ["BlockStored", undefined, /a map/],
+    [[], undefined, /a type/],
+    [{}, undefined, /no type/],
+    [[["AllBlocksCleared"]], undefined, /text/],
+  ];
+  for (const [event, type, message] of wrong) {
+    const { events, problems, malformedEvents, unknownEvents } = decodeEventBatch(amongGood(event));
+    assert.equal(
+      events.map((each) => (each as { blockHashes: EventHashes }).blockHashes.ids[0]),
+      [1n, 2n],
+    );
+    assert.equal([malformedEvents, unknownEvents, problems.length], [1, 0, 1], JSON.stringify(event, String));
+    assert.equal([problems[0]!.index, problems[0]!.type, problems[0]!.reason], [1, type, "malformed"]);
+    assert.match(problems[0]!.message, /^event 1 of the batch/);
+    assert.match(problems[0]!.message, message);
+  }
+  const { problems, unknownEvents } = decodeEventBatch(amongGood(["BlockMoved", 1, { a: 2 }]));
+  assert.equal([unknownEvents, problems[0]!.type, problems[0]!.reason], [1, "BlockMoved", "unknown-type"]);
+});
+
+test("all bad events are counted, the first of them told", () => {
+  const many = Array.from({ length: 1000 }, () => ["BlockStored", 5]);
+  const { events, problems, malformedEvents } = decodeEventBatch(amongGood(...many));
+  assert.equal([events.length, problems.length, malformedEvents], [2, 100, 1000]);
+});
+
+test("whatever stands in the place of an event costs that event alone", () => {
+  const anything = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      fc.oneof(
+        fc.constant(null),
+        fc.boolean(),
+        fc.integer(),
+        fc.double(),
+        fc.string(),
+        fc.uint8Array(),
+        fc.constantFrom("BlockStored", "BlockRemoved", "AllBlocksCleared", "type", "block_hashes"),
+      ),
+      fc.array(tie("value"), { maxLength: 5 }),
+      fc.dictionary(fc.constantFrom("type", "block_hashes", "medium", "x"), tie("value")),
+    ),
+  })).value;
+  check(
+    fc.property(fc.array(anything, { maxLength: 5 }), (values) => {
+      const { events, malformedEvents, unknownEvents } = decodeEventBatch(amongGood(...values));
+      assert.is(events.length + malformedEvents + unknownEvents, values.length + 2);
+      const ids = [events[0], events.at(-1)].map(
+        (event) => (event as { blockHashes: EventHashes }).blockHashes.ids[0],
+      );
+      assert.equal(ids, [1n, 2n]);
+    }),
+  );
 });
 
 test("bytes that are no batch are refused with a reason", () => {
@@ -144,22 +221,9 @@ test("bytes that are no batch are refused with a reason", () => {
     ["80", /time and a list/],
     ["91cb3ff0000000000000", /time and a list/],
     [`${list()}00`, /1 bytes follow/],
-    [list(nil), /a map/],
-    [list("80"), /no type/],
-    [list("90"), /a type/],
     ["92cb3ff0000000000000dd7fffffff", /announced/],
     ["92cb3ff0000000000000df7fffffff", /a list/],
-    [list(hex(encode(["BlockStored", [1], null, [1], 0]))), /block_size is 0/],
-    [list(hex(encode(["BlockStored", [1], null, [1]]))), /no block_size/],
-    [list(hex(encode(["BlockStored", null, null, [1], 1]))), /block_hashes is null/],
-    [list(hex(encode(["BlockStored", ["x"], null, [1], 1]))), /a block hash/],
-    [list(hex(encode(["BlockStored", [1.5], null, [1], 1]))), /a block hash/],
-    [list(hex(encode(["BlockStored", [1], null, [-1], 1]))), /-1 is no whole number/],
-    [
-      list(hex(encode(["BlockStored", [1], null, [2 ** 32], 1], { useBigInt64: true }))),
-      /whole number|above/,
-    ],
-    [list(hex(encode(["BlockRemoved", [1], 5]))), /text/],
+    [list("c1"), /a value|a map/],
     [list("92ac426c6f636b52656d6f76656492c1"), /announced|end/],
     [list("82a474797065a141a142"), /end in the middle|announced/],
   ];

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import type { EmitInput, EmittedFiles } from "../emitter.js";
 import { codecStatements } from "./codecs.js";
+import { eventFieldsModule } from "./event-fields.js";
 import { modelModule, releaseIndex, rootIndex } from "./index-files.js";
 import { interfaceStatements } from "./interfaces.js";
 import { SourcePrinter } from "./source.js";
@@ -29,6 +30,7 @@ export async function emitTypescript(input: EmitInput): Promise<EmittedFiles> {
     add("model", printer.source(modelModule(model)));
     add("index", printer.source(releaseIndex(model)));
   }
+  files.set("event-fields.ts", printer.source(eventFieldsModule(input.models)));
   files.set("index.ts", printer.source(rootIndex(input.models)));
   return files;
 }

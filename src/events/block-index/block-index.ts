@@ -159,12 +159,14 @@ export class BlockIndex {
       return;
     }
     for (const event of message.batch.events) this.apply(engine, event);
-    for (const problem of (message.batch as unknown as { problems?: { message: string; type?: string }[] })
-      .problems ?? []) {
-      this.#problem(engine, "unreadable", problem.message);
+    const { problems, malformedEvents, unknownEvents } = message.batch;
+    for (const { type, message: text } of problems) {
+      this.#problem(engine, "unreadable", text);
       // Of this one nothing but its name matters.
-      if (problem.type === "AllBlocksCleared") this.#empty(this.#holders.get(engine));
+      if (type === "AllBlocksCleared") this.#empty(this.#holders.get(engine));
     }
+    // The decoder tells the first ones only, and counts all.
+    this.counters.problems.unreadable += malformedEvents + unknownEvents - problems.length;
   }
 
   /**

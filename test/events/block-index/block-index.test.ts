@@ -22,7 +22,15 @@ const removed = (ids: readonly number[], more: object = {}) =>
 const tokensOf = (matches: readonly EngineMatch[]) =>
   Object.fromEntries(matches.map((m) => [m.engine, m.tokens]));
 const batchOf = (events: readonly KVCacheEvent[]): SubscribedMessage => {
-  const batch = { ts: 1, events, dataParallelRank: 0, unknownEvents: 0, unknownFields: 0, problems: [] };
+  const batch = {
+    ts: 1,
+    events,
+    dataParallelRank: 0,
+    unknownEvents: 0,
+    unknownFields: 0,
+    malformedEvents: 0,
+    problems: [],
+  };
   return { kind: "batch", sequence: 0n, topic: "", batch, replayed: false };
 };
 const configError = (pattern: RegExp) => (error: unknown) =>
