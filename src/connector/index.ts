@@ -31,12 +31,7 @@ export {
 export { makeMooncakeGroupId } from "./group-id.js";
 export type { LookupClient } from "./lookup-client.js";
 export { MooncakeStoreScheduler, type MooncakeStoreSchedulerOptions } from "./mooncake-store-scheduler.js";
-export {
-  MooncakeStoreWorker,
-  type MooncakeStoreWorkerOptions,
-  type TransferResults,
-  type WorkerSnapshot,
-} from "./mooncake-store-worker.js";
+export { MooncakeStoreWorker } from "./mooncake-store-worker.js";
 export { type LookupSource, PendingLookups } from "./pending-lookups.js";
 export {
   loadPromClient,
@@ -59,12 +54,20 @@ export {
   type SchedulerOutput,
 } from "./scheduler-output.js";
 export { resolveStoreTpSize, type SelectedLayout, selectStoreLayout } from "./select-layout.js";
-export type { ConnectorLogger, WorkerStore } from "./store-calls.js";
+export type { WorkerStore } from "./store-calls.js";
 export type { PinnedSave } from "./store-jobs.js";
 export type { StoreRequest } from "./store-request.js";
+export {
+  DEFAULT_SCHEDULER_TIME_LIMITS,
+  DEFAULT_WORKER_TIME_LIMITS,
+  type SchedulerTimeLimits,
+  type WorkerTimeLimits,
+} from "./time-limits.js";
+export type { ConnectorLogger } from "./user-callbacks.js";
 export {
   type WorkerConfig,
   type WorkerGroups,
   type WorkerSettings,
   workerSettings,
 } from "./worker-config.js";
+export type { MooncakeStoreWorkerOptions, TransferResults, WorkerSnapshot } from "./worker-options.js";

@@ -12,7 +12,7 @@ export class JobQueue<Job> {
   readonly #idle: (() => void)[] = [];
 
   /**
-   * @param run does one job; it must not reject.
+   * @param run does one job; what it rejects with is lost, so it must not.
    * @param runners jobs that run at the same time.
    * @param capacity jobs that may wait besides.
    */
@@ -44,13 +44,15 @@ export class JobQueue<Job> {
   #start(): void {
     while (this.#running < this.#runners && this.#next < this.#waiting.length) {
       this.#running++;
-      void this.#run(this.#take()).finally(() => {
-        this.#running--;
-        this.#start();
-        if (this.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
-      });
+      void this.#run(this.#take()).then(this.#ended, this.#ended);
     }
   }
+
+  readonly #ended = (): void => {
+    this.#running--;
+    this.#start();
+    if (this.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  };
 
   #take(): Job {
     const job = this.#waiting[this.#next++]!;

@@ -1,16 +1,20 @@
+import { describe } from "../errors.js";
 import { requestError } from "../request/checks.js";
 import type { LoadSpec } from "../request/load-spec.js";
 import type { ReqMeta } from "../request/req-meta.js";
+import { CallLimit, type CallLimitOptions } from "./call-limit.js";
 import {
   estimateDiskOffloadStagingBytes,
   type LoadBatch,
   splitDiskOffloadLoadBatches,
 } from "./disk-staging.js";
 import { JobQueue } from "./job-queue.js";
+import { LoadReports } from "./load-reports.js";
 import { type LoadGroups, type LoadPlan, loadPlan } from "./load-rows.js";
 import { classifyReplicaTier, type ReplicaTier, tierSummary } from "./replica-tier.js";
 import { rowSizes, sliceSegments } from "./segment-rows.js";
-import { type ConnectorLogger, type CountedStore, failedPositions } from "./store-calls.js";
+import type { CountedStore } from "./store-calls.js";
+import type { ConnectorLogger } from "./user-callbacks.js";
 
 /** How much of a staging buffer loads from disk may use, in bytes. */
 export interface DiskBudget {
@@ -30,24 +34,32 @@ export interface LoadPipelineOptions extends LoadGroups {
   readonly runners: number;
   /** Loads that may wait. */
   readonly capacity: number;
-  readonly logger: ConnectorLogger | undefined;
+  /** The time of one load, the wait for others included. */
+  readonly limit: CallLimitOptions;
+  /** Must never throw. */
+  readonly logger: Required<ConnectorLogger>;
+}
+
+interface QueuedLoad {
+  readonly job: ReqMeta;
+  readonly spec: LoadSpec;
+  readonly limit: CallLimit;
 }
 
 /**
- * Reads what loads ask for into the blocks of their requests. Every request is reported once, whatever becomes of its
- * load, and every block that was not filled is reported as such, so that the engine computes it again: a lost load costs
- * time, never wrong bytes. Mirrors vLLM's `KVCacheStoreRecvingThread`.
+ * Reads what loads ask for into the blocks of their requests. Every request is reported once, when all of its loads have
+ * ended, whatever becomes of them, and every block that was not filled is reported as such, so that the engine computes
+ * it again: a lost load costs time, never wrong bytes. Mirrors vLLM's `KVCacheStoreRecvingThread`.
  */
 export class LoadPipeline {
+  readonly reports: LoadReports;
   readonly #options: LoadPipelineOptions;
-  readonly #queue: JobQueue<ReqMeta>;
-  readonly #finished = new Set<string>();
-  readonly #failed = new Set<string>();
-  readonly #invalidBlockIds = new Set<number>();
+  readonly #queue: JobQueue<QueuedLoad>;
 
   constructor(options: LoadPipelineOptions) {
+    this.reports = new LoadReports(options.byRequest);
     this.#options = options;
-    this.#queue = new JobQueue((job) => this.#run(job), options.runners, options.capacity);
+    this.#queue = new JobQueue((load) => this.#run(load), options.runners, options.capacity);
   }
 
   /** Loads that wait or run. */
@@ -66,41 +78,29 @@ export class LoadPipeline {
    * @throws MooncakeKvError `ERR_REQUEST` for a job that loads nothing.
    */
   add(job: ReqMeta): void {
-    const spec = checkedSpec(job);
-    if (this.#queue.push(job)) return;
-    this.#warn("too many loads wait; this one fails", { reqId: job.reqId });
-    this.#reportAll(job, spec);
-    this.#finished.add(job.reqId);
+    const load = { job, spec: checkedSpec(job), limit: new CallLimit(this.#options.limit) };
+    this.reports.begin(job.reqId);
+    if (this.#queue.push(load)) return;
+    this.#lostAll(load);
+    this.reports.end(job.reqId);
+    this.#options.logger.warn("too many loads wait; this one fails", { reqId: job.reqId });
   }
 
-  /** The requests whose load has ended since the last call. */
-  takeFinished(): Set<string> {
-    return take(this.#finished);
-  }
-
-  /** The requests whose load has failed since the last call. */
-  takeFailed(): Set<string> {
-    return take(this.#failed);
-  }
-
-  /** The blocks that were not filled since the last call. */
-  takeInvalidBlockIds(): Set<number> {
-    return take(this.#invalidBlockIds);
-  }
-
-  async #run(job: ReqMeta): Promise<void> {
+  async #run(load: QueuedLoad): Promise<void> {
+    const { job, spec, limit } = load;
     const { reqId } = job;
-    const spec = checkedSpec(job);
     try {
       const plan = loadPlan(this.#options, job, spec);
       const batches = this.#batches(plan, reqId);
-      if (batches === undefined) this.#report(reqId, plan.segments.blockIds);
-      else await this.#load(reqId, plan, batches);
+      if (batches === undefined) this.reports.lost(reqId, plan.segments.blockIds);
+      else await this.#load(reqId, plan, batches, limit);
     } catch (error) {
-      this.#warn("a load is impossible", { reqId, error });
-      this.#reportAll(job, spec);
+      this.#lostAll(load);
+      this.#options.logger.warn("a load is impossible", { reqId, error });
+    } finally {
+      limit.end();
+      this.reports.end(reqId);
     }
-    this.#finished.add(reqId);
   }
 
   /** The parts in which a load is read; undefined where one object is too large for any. */
@@ -114,7 +114,7 @@ export class LoadPipeline {
     if (staging <= diskBudget.usable) return [whole];
     const { batches, oversize } = splitDiskOffloadLoadBatches(sizes, diskBudget.usable, diskBudget.raw);
     if (oversize !== undefined)
-      this.#warn("an object is larger than the staging buffer; its request is not loaded", {
+      this.#options.logger.warn("an object is larger than the staging buffer; its request is not loaded", {
         reqId,
         key: keys[oversize],
         bytes: estimateDiskOffloadStagingBytes(sizes[oversize]!),
@@ -127,63 +127,61 @@ export class LoadPipeline {
    * Reads the parts one by one. A part with failures does not end the load, since what follows may lie before it in the
    * prompt; a call that fails does, and then the rest counts as not loaded. With failures by request one is enough.
    */
-  async #load(reqId: string, { keys, segments }: LoadPlan, batches: readonly LoadBatch[]): Promise<void> {
+  async #load(
+    reqId: string,
+    { keys, segments }: LoadPlan,
+    batches: readonly LoadBatch[],
+    limit: CallLimit,
+  ): Promise<void> {
+    const { store, tierLog, logger, byRequest } = this.#options;
     for (const { start, end } of batches) {
       const batchKeys = keys.slice(start, end);
       const batch = sliceSegments(segments, start, end);
       try {
-        const tiers = this.#options.tierLog ? await this.#tiers(batchKeys) : undefined;
-        const codes = await this.#options.store.get(batchKeys, batch);
-        if (tiers) this.#options.logger?.info?.("load by tier", { ...tierSummary(reqId, tiers, codes) });
-        const failed = [...failedPositions(codes)];
-        if (failed.length === 0) continue;
-        this.#report(
+        const tiers = tierLog ? await this.#tiers(batchKeys, limit) : undefined;
+        const { codes, failed } = await store.get(batchKeys, batch, limit);
+        if (tiers) logger.info("load by tier", { ...tierSummary(reqId, tiers, rowSizes(batch), failed) });
+        const [first] = failed;
+        if (first === undefined) continue;
+        this.reports.lost(
           reqId,
-          failed.map((position) => batch.blockIds[position]!),
+          Array.from(failed, (position) => batch.blockIds[position]!),
         );
-        this.#warn("some objects could not be read", {
+        logger.warn("some objects could not be read", {
           reqId,
-          failed: failed.length,
+          failed: failed.size,
           keys: batchKeys.length,
-          firstKey: batchKeys[failed[0]!],
-          firstCode: Number(codes[failed[0]!]),
+          firstKey: batchKeys[first],
+          firstCode: describe(codes[first]),
+          firstBytes: Number(batch.rowBytes(first)),
         });
-        if (this.#options.byRequest) return;
+        if (byRequest) return;
       } catch (error) {
-        this.#report(reqId, segments.blockIds.subarray(start));
-        this.#warn("a load failed", { reqId, keys: batchKeys.length, firstKey: batchKeys[0], error });
+        this.reports.lost(reqId, segments.blockIds.subarray(start));
+        logger.warn("a load failed", { reqId, keys: batchKeys.length, firstKey: batchKeys[0], error });
         return;
       }
     }
   }
 
-  async #tiers(keys: readonly string[]): Promise<ReplicaTier[]> {
+  async #tiers(keys: readonly string[], limit: CallLimit): Promise<ReplicaTier[]> {
     try {
-      const { replicas } = await this.#options.store.store.replicas(keys);
+      const replicas = await this.#options.store.replicas(keys, limit);
       return keys.map((_, index) => classifyReplicaTier(replicas[index]));
     } catch (error) {
-      this.#warn("the store does not say where objects lie", { keys: keys.length, error });
+      this.#options.logger.warn("the store does not say where objects lie", { keys: keys.length, error });
       return keys.map(() => "unknown");
     }
   }
 
-  #report(reqId: string, blockIds: ArrayLike<number>): void {
-    if (this.#options.byRequest) this.#failed.add(reqId);
-    else for (let i = 0; i < blockIds.length; i++) this.#invalidBlockIds.add(blockIds[i]!);
-  }
-
-  /** Reports every block that a load could have filled, where it is not known which it would have. */
-  #reportAll(job: ReqMeta, spec: LoadSpec): void {
+  /** Every block that a load could have filled, where it is not known which it would have. */
+  #lostAll({ job, spec }: QueuedLoad): void {
     const { databases } = this.#options;
     const blockIds = job.blockIds.flatMap((table, groupId) => {
       const size = databases[groupId]?.blockSize ?? 1;
       return table.slice(Math.floor(spec.vllmCachedTokens / size), Math.ceil(spec.kvpoolCachedTokens / size));
     });
-    this.#report(job.reqId, blockIds);
-  }
-
-  #warn(message: string, details: Readonly<Record<string, unknown>>): void {
-    this.#options.logger?.warn(message, details);
+    this.reports.lost(job.reqId, blockIds);
   }
 }
 
@@ -193,10 +191,4 @@ function checkedSpec({ reqId, loadSpec }: ReqMeta): LoadSpec {
       reqId,
     });
   return loadSpec;
-}
-
-function take<T>(set: Set<T>): Set<T> {
-  const taken = new Set(set);
-  set.clear();
-  return taken;
 }

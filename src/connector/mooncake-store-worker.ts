@@ -1,5 +1,7 @@
+import { setMaxListeners } from "node:events";
 import { configError } from "../coordinator/checks.js";
-import type { LookupResult, LookupWindows } from "../coordinator/lookup-session.js";
+import type { LookupResult } from "../coordinator/lookup-session.js";
+import { describe } from "../errors.js";
 import { MooncakeStoreKVEvents } from "../events/kv-event-aggregator.js";
 import type { BlockStored } from "../events/kv-events.js";
 import type { BlockHashSequence } from "../hash/blob-block-hashes.js";
@@ -7,100 +9,69 @@ import { type CacheTensor, groupKernelBlocks } from "../layout/cache-tensor.js";
 import { checkCount, requestError } from "../request/checks.js";
 import type { MooncakeStoreConnectorMetadata } from "../request/connector-metadata.js";
 import { MooncakeStoreWorkerMetadata } from "../request/worker-metadata.js";
+import { CallLimit } from "./call-limit.js";
 import { MooncakeStoreConnectorStats } from "./connector-stats.js";
-import { DEFAULT_DISK_STAGING_USABLE_RATIO, usableDiskOffloadBufferBudgetBytes } from "./disk-staging.js";
-import { LoadPipeline } from "./load-pipeline.js";
-import { type SaveFence, SavePipeline } from "./save-pipeline.js";
-import { type ConnectorLogger, CountedStore, type WorkerStore } from "./store-calls.js";
-import { type WorkerConfig, type WorkerSettings, workerSettings } from "./worker-config.js";
+import type { LoadPipeline } from "./load-pipeline.js";
+import { RegisteredMemory } from "./registered-memory.js";
+import { checkedJobId, type SaveFence, type SavePipeline } from "./save-pipeline.js";
+import { CountedStore, type WorkerStore } from "./store-calls.js";
+import { checkedTimeLimits, DEFAULT_WORKER_TIME_LIMITS, type WorkerTimeLimits } from "./time-limits.js";
+import { type ConnectorLogger, guardedLogger } from "./user-callbacks.js";
+import { type WorkerSettings, workerSettings } from "./worker-config.js";
+import type { MooncakeStoreWorkerOptions, TransferResults, WorkerSnapshot } from "./worker-options.js";
+import { loadPipeline, savePipeline } from "./worker-pipelines.js";
 
-/** What a worker works with. */
-export interface MooncakeStoreWorkerOptions {
-  readonly config: WorkerConfig;
-  /** The store. It stays the caller's: `close` does not close it. */
-  readonly store: WorkerStore;
-  /** Whether `registerKvCaches` registers memory with the store. Off for memory of an arena of the store. Default: true. */
-  readonly registerMemory?: boolean | undefined;
-  /** Segment to prefer for new objects. Default: none. */
-  readonly preferredSegment?: string | undefined;
-  /** Whether the store knows groups of objects; without, `enable_group_semantics` does nothing. Default: true. */
-  readonly supportsGroupIds?: boolean | undefined;
-  /** Bytes of the buffer that loads from disk pass through; they are split to fit it. Default: no splitting. */
-  readonly diskOffloadBufferBudgetBytes?: number | undefined;
-  /** The share of it that one load may fill. Default: 0.9. */
-  readonly diskStagingUsableRatio?: number | undefined;
-  /** Loads that run at the same time. Default: 1. */
-  readonly recvThreads?: number | undefined;
-  /** Whether the logger is told where loaded objects lay. It renews their leases. Default: false. */
-  readonly tierLog?: boolean | undefined;
-  /** Whether events carry hashes as 64-bit integers. Default: true. */
-  readonly useIntBlockHashes?: boolean | undefined;
-  /** Store jobs that may wait; one more is reported at once, and stores nothing. Default: 4096. */
-  readonly maxQueuedSaves?: number | undefined;
-  /** Loads that may wait; one more fails at once, so that the engine computes. Default: 4096. */
-  readonly maxQueuedLoads?: number | undefined;
-  /** How lookups ask. */
-  readonly lookupWindows?: Partial<LookupWindows> | undefined;
-  readonly logger?: ConnectorLogger | undefined;
-}
+export type { MooncakeStoreWorkerOptions, TransferResults, WorkerSnapshot } from "./worker-options.js";
 
-/** What became of requests since the last step. */
-export interface TransferResults {
-  /** Always empty: blocks of a job are given back when it is reported, not when its request ends. */
-  readonly finishedSending: ReadonlySet<string>;
-  /** Requests whose load has ended. */
-  readonly finishedRecving: ReadonlySet<string>;
-  /** Those among them of which a block was not filled, in an engine with several cache groups. */
-  readonly failedRecving: ReadonlySet<string>;
-}
-
-/** What a worker remembers of the requests that it saves. */
-export interface WorkerSnapshot {
-  /** Tokens up to which each request is stored. */
-  readonly savedOffsets: ReadonlyMap<string, number>;
-  /** Jobs of each request that wait or run. */
-  readonly liveJobs: ReadonlyMap<string, readonly number[]>;
-  /** Whether the store had no room at the last put. */
-  readonly pressure: boolean;
-  /** Requests that pause until a put succeeds. */
-  readonly pausedRequests: readonly string[];
-  /** Requests that have ended while jobs of theirs wait or run. */
-  readonly awaitingRetire: readonly string[];
-}
-
-/** Milliseconds that `close` waits for jobs. */
-const CLOSE_DEADLINE = 5_000;
+/** Milliseconds beyond its time in which a store that keeps to it has said so. */
+const ANSWER_MS = 250;
 
 /**
  * The worker side of the connector, one a rank: saves and loads what the scheduler side says, over any store. Calls of a
- * step return at once and work goes on behind; a later step learns what became of it. Nothing that a store does makes
- * them throw. Mirrors vLLM's `MooncakeStoreWorker`, vllm-0.33.
+ * step return at once and work goes on behind; a later step learns what became of it. Nothing that a store or a callback
+ * does makes them throw, hang or believe what is not so: a block counts as filled and an object as stored only where the
+ * store says exactly that, and what gives no answer in time (`timeLimits`) has failed. Mirrors vLLM's
+ * `MooncakeStoreWorker`, vllm-0.33.
  *
  * Where vLLM has defects this one does not: a load without any object is reported; a load that is split for the disk
  * reports every block that it did not fill; a block that a job could not store for want of a source is stored by a later
- * one; a lookup that can't be decided is a miss.
+ * one; a lookup that can't be decided is a failure.
  */
 export class MooncakeStoreWorker implements AsyncDisposable {
   readonly settings: WorkerSettings;
   readonly #options: MooncakeStoreWorkerOptions;
-  readonly #store: CountedStore;
+  readonly #store: WorkerStore;
+  readonly #counted: CountedStore;
+  readonly #limits: WorkerTimeLimits;
+  readonly #logger: Required<ConnectorLogger>;
+  readonly #memory: RegisteredMemory;
+  readonly #abort = new AbortController();
   readonly #awaitingRetire = new Set<string>();
-  readonly #registered: bigint[] = [];
   #stats = new MooncakeStoreConnectorStats();
   #saves: SavePipeline | undefined;
   #loads: LoadPipeline | undefined;
-  #closed = false;
+  #registering = false;
+  #closing: Promise<void> | undefined;
 
-  /** @throws MooncakeKvError `ERR_CONFIG` for a configuration that makes no sense; see `workerSettings`. */
+  /**
+   * @throws MooncakeKvError `ERR_CONFIG` for a configuration that makes no sense (see `workerSettings`), a time limit that
+   * can't be and a logger that is none; `ERR_REQUEST` for a number that is none.
+   */
   constructor(options: MooncakeStoreWorkerOptions) {
     this.settings = workerSettings(options.config);
     this.#options = options;
     checkCount("recvThreads", options.recvThreads ?? 1, 0);
     checkCount("maxQueuedSaves", options.maxQueuedSaves ?? 1, 1);
     checkCount("maxQueuedLoads", options.maxQueuedLoads ?? 1, 1);
-    this.#store = new CountedStore(options.store, (operation, record) =>
+    this.#limits = checkedTimeLimits(options.timeLimits, DEFAULT_WORKER_TIME_LIMITS);
+    this.#logger = guardedLogger(options.logger);
+    this.#store = options.store;
+    this.#counted = new CountedStore(options.store, (operation, record) =>
       this.#stats.recordOperation(operation, record),
     );
+    this.#memory = new RegisteredMemory(options.store, this.#limits.registerMs, this.#logger);
+    // Each call under way listens.
+    setMaxListeners(0, this.#abort.signal);
   }
 
   /** Loads that run at the same time; 0 before `registerKvCaches`. */
@@ -115,28 +86,33 @@ export class MooncakeStoreWorker implements AsyncDisposable {
 
   /**
    * Tells where the KV cache lies: the tensors of the layers that the store's groups have, in the engine's order. Their
-   * memory is registered with the store once each; a memory that it refuses is only warned of, and puts from it fail
-   * later. A capacity-only worker has no cache. Mirrors `register_kv_caches`.
+   * memory is registered with the store once each; a memory that it does not accept in time is only warned of, and puts
+   * from it fail later. A capacity-only worker has no cache. Mirrors `register_kv_caches`.
    *
    * @param numBlocks blocks of the cache.
    * @throws MooncakeKvError `ERR_LAYOUT` for a tensor that a layout can't describe, `ERR_REQUEST` when caches are
-   * registered already; the worker is as before then.
+   * registered already or just being registered, and when the worker is closed; the worker is as before then.
    */
   async registerKvCaches(tensors: readonly CacheTensor[], numBlocks: number): Promise<void> {
     const { groups, capacityOnly } = this.settings;
     this.#checkOpen();
     if (capacityOnly || groups === undefined || tensors.length === 0) return;
     if (this.#loads !== undefined) throw requestError("KV caches are registered already");
+    if (this.#registering) throw requestError("KV caches are just being registered; once is enough");
     checkCount("numBlocks", numBlocks, 1);
     const caches = tensors.map((tensor) => groupKernelBlocks(tensor, numBlocks));
+    this.#registering = true;
     try {
-      await this.#registerStorages(caches);
+      if (this.#options.registerMemory !== false) await this.#memory.register(caches);
+      this.#checkOpen();
       for (const { storeLayout } of groups.databases) storeLayout.registerKvCaches(caches, numBlocks);
+      this.#startPipelines();
     } catch (error) {
-      await this.#unregister();
+      await this.#memory.unregister();
       throw error;
+    } finally {
+      this.#registering = false;
     }
-    this.#startPipelines();
   }
 
   /**
@@ -157,10 +133,16 @@ export class MooncakeStoreWorker implements AsyncDisposable {
    * Begins the saves of a step. Mirrors `wait_for_save`.
    *
    * @param fence waits until the memory holds what this step computes; called before each put.
+   * @throws MooncakeKvError `ERR_REQUEST` before `registerKvCaches`, after `close` and for a job without an id; no job has
+   * begun then.
    */
   waitForSave(metadata: MooncakeStoreConnectorMetadata, fence?: SaveFence): void {
     if (this.settings.capacityOnly || !this.settings.canPut) return;
-    for (const request of metadata.requests) if (request.canSave) this.#savePipeline().add(request, fence);
+    const jobs = metadata.requests.filter(({ canSave }) => canSave);
+    if (jobs.length === 0) return;
+    const pipeline = this.#savePipeline();
+    for (const job of jobs) checkedJobId(job);
+    for (const job of jobs) pipeline.add(job, fence);
   }
 
   /**
@@ -172,7 +154,7 @@ export class MooncakeStoreWorker implements AsyncDisposable {
     metadata: Pick<MooncakeStoreConnectorMetadata, "preemptedReqIds">,
   ): TransferResults {
     if (this.#saves !== undefined) this.#retire(finishedReqIds, metadata.preemptedReqIds);
-    const collect = this.settings.loadAsync ? this.#loads : undefined;
+    const collect = this.settings.loadAsync ? this.#loads?.reports : undefined;
     return {
       finishedSending: new Set(),
       finishedRecving: collect?.takeFinished() ?? new Set(),
@@ -182,7 +164,7 @@ export class MooncakeStoreWorker implements AsyncDisposable {
 
   /** Blocks that a load did not fill, since the last call. Mirrors `get_block_ids_with_load_errors`. */
   getBlockIdsWithLoadErrors(): Set<number> {
-    return this.#loads?.takeInvalidBlockIds() ?? new Set();
+    return this.#loads?.reports.takeInvalidBlockIds() ?? new Set();
   }
 
   /** The jobs that this rank is done with since the last call; null when none. Mirrors `build_connector_worker_meta`. */
@@ -220,7 +202,8 @@ export class MooncakeStoreWorker implements AsyncDisposable {
 
   /**
    * How many tokens of a prompt the store holds, on all ranks that have to load them. Never rejects because of the
-   * store: that is a miss with a `failure`. Mirrors `lookup`.
+   * store: one that fails, lies or says nothing in time gives a `failure`, and a hit of 0 that says nothing. Mirrors
+   * `lookup`.
    *
    * @throws MooncakeKvError `ERR_LOOKUP` or `ERR_HASH` for a number of tokens or hashes that are none.
    */
@@ -228,29 +211,43 @@ export class MooncakeStoreWorker implements AsyncDisposable {
     const { coordinator, groups } = this.settings;
     if (coordinator === undefined || groups === undefined)
       return { hitLength: 0, tailKeyBoundaries: [], keysAsked: 0, questions: 0, limitedBy: [] };
-    return coordinator.lookup({
-      numTokens,
-      blockHashes,
-      keyPrefixes: groups.lookupKeyPrefixes,
-      windows: this.#options.lookupWindows,
-      exists: (keys) => this.#store.exists("lookup_exists", keys),
-    });
+    const limit = this.#limit(this.#limits.lookupMs);
+    try {
+      return await coordinator.lookup({
+        numTokens,
+        blockHashes,
+        keyPrefixes: groups.lookupKeyPrefixes,
+        windows: this.#options.lookupWindows,
+        exists: (keys) => this.#counted.lookUp(keys, limit),
+      });
+    } finally {
+      limit.end();
+    }
   }
 
   /**
    * Empties the store, after the jobs that wait: all deployments' objects. Generation must be paused. Mirrors the reset
    * of vLLM's lookup server.
    *
-   * @returns whether the store says that it is empty.
+   * @returns whether the store says that it is empty; false also when jobs or the store take too long.
    */
   async reset(): Promise<boolean> {
-    await this.#saves?.drained();
+    const limit = this.#limit(this.#limits.resetMs);
+    let why: object;
     try {
-      return (await this.#options.store.removeAll({ force: true })) >= 0;
+      await limit.run("the wait for store jobs", () => this.#saves?.drained());
+      const removed: unknown = await limit.run("removeAll", (options) =>
+        this.#store.removeAll({ force: true, ...options }),
+      );
+      if (Number.isSafeInteger(removed) && (removed as number) >= 0) return true;
+      why = { code: describe(removed) };
     } catch (error) {
-      this.#options.logger?.warn("the store could not be emptied", { error });
-      return false;
+      why = { error };
+    } finally {
+      limit.end();
     }
+    this.#logger.warn("the store could not be emptied", { ...why });
+    return false;
   }
 
   /** Resolves once no job waits or runs. */
@@ -263,82 +260,49 @@ export class MooncakeStoreWorker implements AsyncDisposable {
     return this.#saves && { ...this.#saves.ledger.snapshot(), awaitingRetire: [...this.#awaitingRetire] };
   }
 
-  /** Waits some seconds for jobs, and unregisters the memory. Closing twice is fine. The store stays open. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_DEADLINE);
-    });
-    await Promise.race([this.drained(), deadline]);
-    clearTimeout(timer);
-    await this.#unregister();
+  /**
+   * Waits some seconds for jobs, aborts those that are left, and unregisters the memory. Jobs are reported to the last,
+   * those that were aborted as failed. Closing twice is fine. The store stays open.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
+  async #close(): Promise<void> {
+    await this.#drainedInTime();
+    this.#abort.abort(requestError("the worker is closed"));
+    // What is aborted ends as soon as its copies have: till then the memory is the store's.
+    await this.#drainedInTime();
+    await this.#memory.unregister();
+  }
+
+  async #drainedInTime(): Promise<void> {
+    const limit = new CallLimit({ ms: this.#limits.closeMs });
+    await limit.run("the wait for jobs", () => this.drained()).catch(() => {});
+    limit.end();
+  }
+
+  /** The time of one call on the store that uses no memory. */
+  #limit(ms: number): CallLimit {
+    return new CallLimit({ ms, graceMs: ANSWER_MS, signal: this.#abort.signal });
+  }
+
   #startPipelines(): void {
-    const { coordinator, groups, tpRank, canPut, enableKvEvents, enableGroupSemantics } = this.settings;
-    const options = this.#options;
-    const common = {
-      coordinator: coordinator!,
-      databases: groups!.databases,
-      tpRank,
-      store: this.#store,
-      logger: options.logger,
+    const surroundings = {
+      settings: this.settings,
+      options: this.#options,
+      store: this.#counted,
+      limits: this.#limits,
+      signal: this.#abort.signal,
+      logger: this.#logger,
     };
-    if (canPut)
-      this.#saves = new SavePipeline({
-        ...common,
-        putSteps: groups!.replicationFactors,
-        putOptions: options.preferredSegment ? { preferredSegments: [options.preferredSegment] } : {},
-        groupIds: enableGroupSemantics && options.supportsGroupIds !== false,
-        enableKvEvents,
-        useIntBlockHashes: options.useIntBlockHashes ?? true,
-        capacity: options.maxQueuedSaves ?? 4096,
-      });
-    const budget = options.diskOffloadBufferBudgetBytes;
-    const ratio = options.diskStagingUsableRatio ?? DEFAULT_DISK_STAGING_USABLE_RATIO;
-    this.#loads = new LoadPipeline({
-      ...common,
-      byRequest: this.settings.isHmaRequired,
-      diskBudget:
-        budget === undefined
-          ? undefined
-          : { raw: budget, usable: usableDiskOffloadBufferBudgetBytes(budget, ratio) },
-      tierLog: options.tierLog ?? false,
-      runners: Math.max(1, options.recvThreads ?? 1),
-      capacity: options.maxQueuedLoads ?? 4096,
-    });
-  }
-
-  async #registerStorages(caches: readonly CacheTensor[]): Promise<void> {
-    if (this.#options.registerMemory === false) return;
-    const seen = new Set<bigint>();
-    for (const { storageAddress, storageBytes } of caches) {
-      if (seen.has(storageAddress)) continue;
-      seen.add(storageAddress);
-      const code = await this.#options.store.registerBuffer(storageAddress, storageBytes);
-      if (code === 0) this.#registered.push(storageAddress);
-      else
-        this.#options.logger?.warn("the store does not accept a memory region", {
-          address: storageAddress,
-          bytes: storageBytes,
-          code,
-        });
-    }
-  }
-
-  async #unregister(): Promise<void> {
-    for (const address of this.#registered.splice(0))
-      try {
-        await this.#options.store.unregisterBuffer(address);
-      } catch (error) {
-        this.#options.logger?.warn("a memory region stays registered", { address, error });
-      }
+    this.#saves = savePipeline(surroundings);
+    this.#loads = loadPipeline(surroundings);
   }
 
   /**
@@ -371,6 +335,6 @@ export class MooncakeStoreWorker implements AsyncDisposable {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw requestError("the worker is closed");
+    if (this.#closing !== undefined) throw requestError("the worker is closed");
   }
 }

@@ -28,28 +28,30 @@ export interface TierSummary {
   readonly failedKeys: number;
 }
 
-/** Sums up a load by tier. Mirrors `_log_mooncake_load_tier_summary`. */
+/**
+ * Sums up a load by tier. Mirrors `_log_mooncake_load_tier_summary`.
+ *
+ * @param bytes the size of each object.
+ * @param failed positions of the objects that were not read.
+ */
 export function tierSummary(
   reqId: string,
   tiers: readonly ReplicaTier[],
-  codes: ArrayLike<number | bigint>,
+  bytes: readonly number[],
+  failed: ReadonlySet<number>,
 ): TierSummary {
   const keysByTier = { memory: 0, disk: 0, unknown: 0 };
   const bytesByTier = { memory: 0, disk: 0, unknown: 0 };
-  let successKeys = 0;
   for (const [index, tier] of tiers.entries()) {
     keysByTier[tier]++;
-    const code = Number(codes[index] ?? -1);
-    if (code < 0) continue;
-    successKeys++;
-    bytesByTier[tier] += code;
+    if (!failed.has(index)) bytesByTier[tier] += bytes[index]!;
   }
   return {
     reqId,
     batchKeys: tiers.length,
     keysByTier,
     bytesByTier,
-    successKeys,
-    failedKeys: tiers.length - successKeys,
+    successKeys: tiers.length - failed.size,
+    failedKeys: failed.size,
   };
 }

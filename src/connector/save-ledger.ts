@@ -30,9 +30,10 @@ export class SaveLedger {
   #completed = new Map<number, number>();
   #pressure = false;
 
-  /** Enters a job, before it can run. */
-  begin(reqId: string, storeJobId: number): void {
+  /** Enters a job, before it can run. False where it waits or runs already: it is to be reported once. */
+  begin(reqId: string, storeJobId: number): boolean {
     const request = this.#requests.get(reqId);
+    if (request?.live.has(storeJobId)) return false;
     if (request !== undefined) request.live.add(storeJobId);
     else
       this.#requests.set(reqId, {
@@ -41,6 +42,7 @@ export class SaveLedger {
         due: [],
         retryTokens: undefined,
       });
+    return true;
   }
 
   /** Whether the request of a job still lives the life that the job belongs to. */

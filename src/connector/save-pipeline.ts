@@ -1,17 +1,19 @@
 import type { BlockStored } from "../events/kv-events.js";
 import type { SegmentTable } from "../layout/segment-table.js";
-import { requestError } from "../request/checks.js";
+import { checkCount, requestError } from "../request/checks.js";
 import type { ReqMeta } from "../request/req-meta.js";
 import type { PutOptions } from "../store/shared/call-options.js";
 import { CODE } from "../store/shared/codes.js";
 import { storedBlocks } from "./block-stored.js";
 import { boundaryRows } from "./boundary-rows.js";
+import { CallLimit, type CallLimitOptions } from "./call-limit.js";
 import { chunkHashOfKey, makeMooncakeGroupId } from "./group-id.js";
 import { JobQueue } from "./job-queue.js";
 import { SaveLedger, type TokenRange } from "./save-ledger.js";
 import { type SaveGroups, saveRows } from "./save-rows.js";
-import { type ConnectorLogger, type CountedStore, failedPositions } from "./store-calls.js";
+import type { CountedStore, TransferAnswer } from "./store-calls.js";
 import { segmentsOfRows } from "./store-rows.js";
+import type { ConnectorLogger } from "./user-callbacks.js";
 
 /** The code that says that the store has no room. */
 export const MOONCAKE_NO_AVAILABLE_HANDLE: typeof CODE.NO_AVAILABLE_HANDLE = CODE.NO_AVAILABLE_HANDLE;
@@ -19,7 +21,10 @@ export const MOONCAKE_NO_AVAILABLE_HANDLE: typeof CODE.NO_AVAILABLE_HANDLE = COD
 /** Events that are kept while nobody asks for them. */
 const MOST_EVENTS = 65_536;
 
-/** Waits until the memory that jobs read holds what they are to store: vLLM's CUDA event. */
+/**
+ * Waits until the memory that jobs read holds what they are to store: vLLM's CUDA event. A job whose fence throws, or
+ * says nothing while the job has time, stores nothing.
+ */
 export type SaveFence = () => void | Promise<void>;
 
 /** What the save side of a worker works with. */
@@ -32,13 +37,17 @@ export interface SavePipelineOptions extends SaveGroups {
   readonly useIntBlockHashes: boolean;
   /** Jobs that may wait. */
   readonly capacity: number;
-  readonly logger: ConnectorLogger | undefined;
+  /** The time of one job, the wait for others and its fence included. */
+  readonly limit: CallLimitOptions;
+  /** Must never throw. */
+  readonly logger: Required<ConnectorLogger>;
 }
 
 interface QueuedSave {
   readonly job: ReqMeta;
   readonly storeJobId: number;
   readonly fence: SaveFence | undefined;
+  readonly limit: CallLimit;
 }
 
 /** Objects that may be missing in the store. */
@@ -60,8 +69,9 @@ interface PutOutcome {
 
 /**
  * Stores what jobs say, one after the other: asks which objects are missing, and puts those. Every job is reported once,
- * whatever becomes of it, and none throws. What failed stays due: the next job of the request begins where the last one
- * succeeded. Mirrors vLLM's `KVCacheStoreSendingThread`.
+ * whatever becomes of it, and none throws. It is reported when the store is done with its blocks, or after so long a
+ * silence that nothing more is to be expected: blocks that never come back would stop the engine. What failed stays due:
+ * the next job of the request begins where the last one succeeded. Mirrors vLLM's `KVCacheStoreSendingThread`.
  */
 export class SavePipeline {
   readonly ledger: SaveLedger = new SaveLedger();
@@ -91,15 +101,15 @@ export class SavePipeline {
    * @throws MooncakeKvError `ERR_REQUEST` for a job without an id.
    */
   add(job: ReqMeta, fence: SaveFence | undefined): void {
-    const { reqId, storeJobId } = job;
-    if (storeJobId === null)
-      throw requestError(`a job of request ${reqId} has no storeJobId, so nobody could be told of its end`, {
-        reqId,
-      });
-    this.ledger.begin(reqId, storeJobId);
-    if (this.#queue.push({ job, storeJobId, fence })) return;
-    this.#warn("too many store jobs wait; this one stores nothing", { reqId, storeJobId });
+    const { reqId } = job;
+    const storeJobId = checkedJobId(job);
+    if (!this.ledger.begin(reqId, storeJobId)) {
+      this.#options.logger.warn("a store job was handed in twice; it runs once", { reqId, storeJobId });
+      return;
+    }
+    if (this.#queue.push({ job, storeJobId, fence, limit: new CallLimit(this.#options.limit) })) return;
     this.ledger.finish(reqId, storeJobId);
+    this.#options.logger.warn("too many store jobs wait; this one stores nothing", { reqId, storeJobId });
   }
 
   /** The blocks stored since the last call. */
@@ -109,7 +119,8 @@ export class SavePipeline {
     return events;
   }
 
-  async #run({ job, storeJobId, fence }: QueuedSave): Promise<void> {
+  async #run(save: QueuedSave): Promise<void> {
+    const { job, storeJobId, limit } = save;
     const { coordinator, enableKvEvents } = this.#options;
     const { schedulerBlockSize } = coordinator;
     const tokenLen = job.tokenLenChunk - (job.tokenLenChunk % schedulerBlockSize);
@@ -119,37 +130,35 @@ export class SavePipeline {
       if (!this.ledger.isLive(job)) return;
       if (enableKvEvents) tokens = joined(this.ledger.retryTokens(job), tokens);
       if (this.ledger.isPaused(job.reqId)) return;
-      if (!(await this.#saveBoundaries(job, fence)) || tokenLen === 0) return;
-      completed = await this.#saveChunks(job, tokenLen, tokens, fence);
+      if (!(await this.#saveBoundaries(save)) || tokenLen === 0) return;
+      completed = await this.#saveChunks(save, tokenLen, tokens);
     } catch (error) {
-      this.#warn("a store job failed", { reqId: job.reqId, storeJobId, error });
+      this.#options.logger.warn("a store job failed", { reqId: job.reqId, storeJobId, error });
     } finally {
+      limit.end();
       if (enableKvEvents && tokenLen > 0) this.ledger.updateRetryTokens(job, completed, tokens);
       this.ledger.finish(job.reqId, storeJobId);
     }
   }
 
   /** Whether the job may go on: nothing was to be stored, or all of it is. */
-  async #saveBoundaries(job: ReqMeta, fence: SaveFence | undefined): Promise<boolean> {
+  async #saveBoundaries(save: QueuedSave): Promise<boolean> {
+    const { job } = save;
     if (!job.boundaryPuts?.length || job.blockHashes.length === 0) return true;
     const rows = boundaryRows(this.#options, job);
     if (rows.keys.length === 0) return true;
     try {
-      const outcome = await this.#putMissing(job, rows, fence);
+      const outcome = await this.#putMissing(save, rows);
       return !outcome.raised && outcome.failed.size === 0;
     } catch (error) {
-      this.#warn("boundary states could not be stored", { reqId: job.reqId, error });
+      this.#options.logger.warn("boundary states could not be stored", { reqId: job.reqId, error });
       return false;
     }
   }
 
   /** Whether everything that could be stored up to `tokenLen` is. */
-  async #saveChunks(
-    job: ReqMeta,
-    tokenLen: number,
-    tokens: TokenRange | undefined,
-    fence: SaveFence | undefined,
-  ): Promise<boolean> {
+  async #saveChunks(save: QueuedSave, tokenLen: number, tokens: TokenRange | undefined): Promise<boolean> {
+    const { job } = save;
     const { databases, enableKvEvents, useIntBlockHashes } = this.#options;
     const { ledger } = this;
     const { rows, due } = saveRows(
@@ -169,7 +178,7 @@ export class SavePipeline {
       groupIds: rows.map(({ groupId }) => groupId),
       segments: (positions: readonly number[]) => segmentsOfRows(pick(positions), databases, job.blockIds),
     };
-    const { put, failed, raised } = await this.#putMissing(job, candidates, fence);
+    const { put, failed, raised } = await this.#putMissing(save, candidates);
     const completed = !raised && failed.size === 0;
     if (completed) ledger.recordSaved(job, tokenLen, due);
     if (enableKvEvents && !raised)
@@ -180,46 +189,44 @@ export class SavePipeline {
   /**
    * Puts the objects that are missing. Rejects when the store can't even be asked for them, but not when the put fails.
    */
-  async #putMissing(job: ReqMeta, candidates: Candidates, fence: SaveFence | undefined): Promise<PutOutcome> {
-    const { store, putOptions, groupIds } = this.#options;
-    const exists = await store.exists("save_exists", candidates.keys);
+  async #putMissing({ job, fence, limit }: QueuedSave, candidates: Candidates): Promise<PutOutcome> {
+    const { store, putOptions, groupIds, logger } = this.#options;
+    const { reqId } = job;
+    const exists = await store.savedKeys(candidates.keys, limit);
     const put: number[] = [];
     for (let i = 0; i < candidates.keys.length; i++) if (exists[i] !== 1) put.push(i);
     if (put.length === 0) return { put, failed: new Set(), raised: false };
     const keys = put.map((position) => candidates.keys[position]!);
     const segments = candidates.segments(put);
-    await fence?.();
+    if (fence) await limit.run("the fence of a store job", () => fence());
     const options = groupIds ? { ...putOptions, groupIds: this.#groupIds(candidates, put) } : putOptions;
+    const late = (problem: string, error?: unknown): void =>
+      logger.warn(problem, { reqId, keys: keys.length, firstKey: keys[0], error });
     try {
-      const codes = await store.put(keys, segments, options);
-      const failed = failedPositions(codes);
-      this.#notePressure(job, keys, codes, failed);
-      return { put, failed, raised: false };
+      const answer = await store.put(keys, segments, options, limit, late);
+      this.#notePressure(job, keys, answer);
+      return { put, failed: answer.failed, raised: false };
     } catch (error) {
-      this.#warn("a put failed", { reqId: job.reqId, keys: keys.length, firstKey: keys[0], error });
+      logger.warn("a put failed", { reqId, keys: keys.length, firstKey: keys[0], error });
       return { put, failed: new Set(), raised: true };
     }
   }
 
-  #notePressure(
-    job: ReqMeta,
-    keys: readonly string[],
-    codes: ArrayLike<number>,
-    failed: ReadonlySet<number>,
-  ): void {
-    if (failed.size === 0) {
+  #notePressure(job: ReqMeta, keys: readonly string[], { codes, failed }: TransferAnswer): void {
+    const [first] = failed;
+    if (first === undefined) {
       this.ledger.clearPressure();
       return;
     }
-    const distinct = [...new Set([...failed].map((position) => codes[position]!))];
-    this.#warn("some objects could not be stored", {
+    const distinct = new Set(Array.from(failed, (position) => codes[position]));
+    if (distinct.has(MOONCAKE_NO_AVAILABLE_HANDLE)) this.ledger.markPressure(job);
+    this.#options.logger.warn("some objects could not be stored", {
       reqId: job.reqId,
       failed: failed.size,
       keys: keys.length,
-      codes: distinct,
-      firstKey: keys[[...failed][0]!],
+      codes: [...distinct],
+      firstKey: keys[first],
     });
-    if (distinct.includes(MOONCAKE_NO_AVAILABLE_HANDLE)) this.ledger.markPressure(job);
   }
 
   #addEvents(events: readonly BlockStored[]): void {
@@ -227,7 +234,7 @@ export class SavePipeline {
     const lost = this.#events.length - MOST_EVENTS;
     if (lost <= 0) return;
     this.#events.splice(0, lost);
-    this.#warn("nobody takes the events of stored blocks; the oldest are dropped", { lost });
+    this.#options.logger.warn("nobody takes the events of stored blocks; the oldest are dropped", { lost });
   }
 
   #groupIds({ keys, groupIds }: Candidates, positions: readonly number[]): string[] {
@@ -238,10 +245,15 @@ export class SavePipeline {
       ),
     );
   }
+}
 
-  #warn(message: string, details: Readonly<Record<string, unknown>>): void {
-    this.#options.logger?.warn(message, details);
-  }
+/** The id of a job. @throws MooncakeKvError `ERR_REQUEST` for a job without one. */
+export function checkedJobId({ reqId, storeJobId }: ReqMeta): number {
+  if (storeJobId === null)
+    throw requestError(`a job of request ${reqId} has no storeJobId, so nobody could be told of its end`, {
+      reqId,
+    });
+  return checkCount("storeJobId", storeJobId);
 }
 
 function jobTokens({ tokenIds, tokenIdsStart }: ReqMeta): TokenRange | undefined {

@@ -1,73 +1,113 @@
-import { describe, MooncakeKvError } from "../errors.js";
 import type { SegmentTable } from "../layout/segment-table.js";
 import type { KvStore } from "../store/kv-store.js";
-import type { PutOptions } from "../store/shared/call-options.js";
-import type { StoreKeys } from "../store/shared/keys.js";
-import type { RecordOperation, StoreOperationName } from "./connector-stats.js";
+import type { CallOptions, PutOptions } from "../store/shared/call-options.js";
+import type { ReplicaDescriptor } from "../store/shared/replica.js";
+import type { CallLimit } from "./call-limit.js";
+import type { OperationStatus, RecordOperation, StoreOperationName } from "./connector-stats.js";
+import { answersOf, type StoreAnswers, unansweredKeys, unfilledRows, unstoredRows } from "./store-answers.js";
 
-/** What a worker needs of a store: any `KvStore` has it. */
+/**
+ * What a worker needs of a store: any `KvStore` has it. With `remove`, objects of a put that ended after it was given up
+ * are taken out of the store again.
+ *
+ * A store must be done with the memory of a call when its promise is settled, and settle it soon after `deadlineMs`.
+ */
 export type WorkerStore = Pick<
   KvStore,
   "registerBuffer" | "unregisterBuffer" | "exists" | "putFrom" | "getInto" | "replicas" | "removeAll"
->;
+> &
+  Partial<Pick<KvStore, "remove">>;
 
-/** What is said about a worker's troubles. */
-export interface ConnectorLogger {
-  warn(message: string, details: Readonly<Record<string, unknown>>): void;
-  info?(message: string, details: Readonly<Record<string, unknown>>): void;
+/** What came of a put or a get. */
+export interface TransferAnswer {
+  readonly codes: StoreAnswers;
+  /** Positions of the objects that were not stored, or not read in full. */
+  readonly failed: ReadonlySet<number>;
 }
 
-/** A store whose calls are timed and counted. A failed call is recorded as an error and rejects. */
+type Keys = Parameters<KvStore["exists"]>[0] & { readonly length: number };
+
+interface CountedCall {
+  readonly operation: StoreOperationName;
+  readonly numKeys: number;
+  readonly numBytes: number;
+  readonly limit: CallLimit;
+}
+
+/**
+ * A store whose calls are timed, counted and limited, and whose answers are judged. A call that fails, is given up or has
+ * not one answer a key is recorded as an error and rejects.
+ */
 export class CountedStore {
-  readonly store: WorkerStore;
+  readonly #store: WorkerStore;
   readonly #record: RecordOperation;
 
   constructor(store: WorkerStore, record: RecordOperation) {
-    this.store = store;
+    this.#store = store;
     this.#record = record;
   }
 
-  /** One answer a key; exactly 1 means that the object exists. */
-  exists(
-    operation: "save_exists" | "lookup_exists",
-    keys: StoreKeys & { readonly length: number },
-  ): Promise<ArrayLike<number>> {
+  /** Whether keys exist, to find out what is to be saved: only exactly 1 says so, whatever else stands there is put. */
+  async savedKeys(keys: readonly string[], limit: CallLimit): Promise<StoreAnswers> {
+    const call = { operation: "save_exists", numKeys: keys.length, numBytes: 0, limit } as const;
+    const { codes } = await this.#call(
+      call,
+      (options) => this.#store.exists(keys, options),
+      // As vLLM counts them: whatever the answer, it costs no more than a put of what exists.
+      () => new Set(),
+    );
+    return codes;
+  }
+
+  /** Whether keys exist, for a lookup: one answer a key, which may be none. */
+  async lookUp(keys: Keys, limit: CallLimit): Promise<ArrayLike<number>> {
+    const call = { operation: "lookup_exists", numKeys: keys.length, numBytes: 0, limit } as const;
+    const { codes } = await this.#call(call, (options) => this.#store.exists(keys, options), unansweredKeys);
+    return codes as readonly number[];
+  }
+
+  /** Stores objects. A put that is given up, and then ends after all, is undone as far as that is possible. */
+  put(
+    keys: readonly string[],
+    segments: SegmentTable,
+    options: PutOptions,
+    limit: CallLimit,
+    late: (problem: string, error?: unknown) => void,
+  ): Promise<TransferAnswer> {
     return this.#call(
-      operation,
-      keys.length,
-      0,
-      () => this.store.exists(keys),
-      () => 0,
+      { operation: "save_put", numKeys: keys.length, numBytes: Number(segments.totalBytes()), limit },
+      (callOptions) => this.#store.putFrom(keys, segments, { ...options, ...callOptions }),
+      unstoredRows,
+      () => this.#undo(keys, late),
     );
   }
 
-  /** One code a key; a negative one is a failure. */
-  put(keys: readonly string[], segments: SegmentTable, options: PutOptions): Promise<ArrayLike<number>> {
-    const bytes = Number(segments.totalBytes());
+  /** Reads objects into memory. */
+  get(keys: readonly string[], segments: SegmentTable, limit: CallLimit): Promise<TransferAnswer> {
     return this.#call(
-      "save_put",
-      keys.length,
-      bytes,
-      () => this.store.putFrom(keys, segments, options),
-      failures,
+      { operation: "load_get", numKeys: keys.length, numBytes: Number(segments.totalBytes()), limit },
+      (options) => this.#store.getInto(keys, segments, options),
+      (codes) => unfilledRows(codes, segments),
     );
   }
 
-  /** One code a key; a negative one is a failure. */
-  async get(keys: readonly string[], segments: SegmentTable): Promise<ArrayLike<number | bigint>> {
-    const bytes = Number(segments.totalBytes());
-    return this.#call("load_get", keys.length, bytes, () => this.store.getInto(keys, segments), failures);
+  /** Where objects lie; not counted. */
+  async replicas(
+    keys: readonly string[],
+    limit: CallLimit,
+  ): Promise<readonly (readonly ReplicaDescriptor[])[]> {
+    const { replicas } = await limit.run("replicas", (options) => this.#store.replicas(keys, options));
+    return replicas;
   }
 
-  async #call<Codes extends ArrayLike<number | bigint>>(
-    operation: StoreOperationName,
-    numKeys: number,
-    numBytes: number,
-    call: () => Promise<{ readonly codes: Codes }>,
-    failed: (codes: Codes) => number,
-  ): Promise<Codes> {
+  async #call(
+    { operation, numKeys, numBytes, limit }: CountedCall,
+    call: (options: CallOptions) => PromiseLike<unknown>,
+    failures: (codes: StoreAnswers) => Set<number>,
+    late?: () => void,
+  ): Promise<TransferAnswer> {
     const start = performance.now();
-    const record = (status: "ok" | "partial_failure" | "error", numFailedKeys: number) =>
+    const record = (status: OperationStatus, numFailedKeys: number) =>
       this.#record(operation, {
         durationSeconds: (performance.now() - start) / 1e3,
         numKeys,
@@ -76,30 +116,35 @@ export class CountedStore {
         numFailedKeys,
       });
     try {
-      const { codes } = await call();
-      if (codes.length !== numKeys)
-        throw new MooncakeKvError(
-          "ERR_STORE",
-          `the store gave ${describe(codes.length)} results for ${numKeys} keys`,
-          { results: codes.length, keys: numKeys },
-        );
-      const numFailedKeys = failed(codes);
-      record(numFailedKeys > 0 ? "partial_failure" : "ok", numFailedKeys);
-      return codes;
+      const codes = answersOf(await limit.run(operation, call, late), numKeys);
+      const failed = failures(codes);
+      record(failed.size > 0 ? "partial_failure" : "ok", failed.size);
+      return { codes, failed };
     } catch (error) {
       record("error", numKeys);
       throw error;
     }
   }
-}
 
-/** Positions of the negative codes. */
-export function failedPositions(codes: ArrayLike<number | bigint>): Set<number> {
-  const positions = new Set<number>();
-  for (let i = 0; i < codes.length; i++) if (codes[i]! < 0) positions.add(i);
-  return positions;
-}
-
-function failures(codes: ArrayLike<number | bigint>): number {
-  return failedPositions(codes).size;
+  /**
+   * The blocks of the put were given back before it ended, so what it stored may be of other tokens. Not by force: that
+   * could pull the memory from under a reader of the right bytes.
+   */
+  #undo(keys: readonly string[], late: (problem: string, error?: unknown) => void): void {
+    const remove = async (): Promise<void> => {
+      if (this.#store.remove === undefined) {
+        late(
+          "a put ended after it was given up; what it stored may be wrong, and this store can't remove it",
+        );
+        return;
+      }
+      await this.#store.remove(keys);
+      late(
+        "a put ended after it was given up; the store was told to remove what it stored, which may be wrong",
+      );
+    };
+    remove().catch((error: unknown) =>
+      late("a put ended after it was given up; what it stored may be wrong, and was not removed", error),
+    );
+  }
 }

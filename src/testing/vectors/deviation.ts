@@ -4,6 +4,7 @@ import type { JsonValue } from "./handler.js";
 export type DeviationName =
   | "empty-load"
   | "sub-batch-stop"
+  | "short-read"
   | "lookup-death"
   | "readmit-same-step"
   | "offset-skip"

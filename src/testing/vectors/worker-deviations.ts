@@ -35,7 +35,7 @@ export function asDeviation(
     const step = steps[index]!;
     if (step["event"] === "lookup") return rightLookup(record, actual.steps[index]!, names);
     const note = notes.shift()!;
-    const loaded = rightSubBatches(trace, config, note, rightEmptyLoads(trace, note, record, names), names);
+    const loaded = rightReads(trace, config, note, rightEmptyLoads(trace, note, record, names), names);
     return due.rightSaves(note, step, loaded, names);
   });
   const [name] = names;
@@ -90,27 +90,32 @@ function rightEmptyLoads(
 }
 
 /**
- * A load in several parts goes on after a part with failures, and ends where a call fails; every block that was not
- * filled is reported.
+ * A load in several parts goes on after a part with failures, and ends where a call fails; an object is read where the
+ * code is exactly its bytes; every block that was not filled is reported.
  */
-function rightSubBatches(
+function rightReads(
   trace: WorkerTrace,
   config: JsonObject,
   note: StepNotes,
   record: JsonObject,
   names: Set<DeviationName>,
 ): JsonObject {
-  const { diskOffloadBufferBudgetBytes: raw, diskStagingUsableRatio } = readWorkerOptions(config);
-  if (raw === undefined || trace.worker.settings.isHmaRequired) return record;
-  const usable = usableDiskOffloadBufferBudgetBytes(raw, diskStagingUsableRatio);
+  const { isHmaRequired: byRequest, loadAsync } = trace.worker.settings;
+  const short = note.gets.some((get) => get.short);
+  const { diskOffloadBufferBudgetBytes: raw = Number.POSITIVE_INFINITY, diskStagingUsableRatio } =
+    readWorkerOptions(config);
+  if (!short && (byRequest || raw === Number.POSITIVE_INFINITY)) return record;
+  const usable =
+    raw === Number.POSITIVE_INFINITY ? raw : usableDiskOffloadBufferBudgetBytes(raw, diskStagingUsableRatio);
   const gets = [...note.gets];
   const calls: JsonObject[] = [];
   const rows: JsonObject[] = [];
   const lost = new Set<number>();
+  const failed = new Set(list<string>(record, "failed_recving"));
   let stopped = false;
   for (const job of loadsOf(note)) {
     const plan = planOf(trace, job);
-    if (plan === undefined) continue;
+    if (plan === undefined || plan.keys.length === 0) continue;
     const { keys, segments } = plan;
     const batches = batchesOf(plan, usable, raw);
     const read = new Set<number>();
@@ -121,16 +126,23 @@ function rightSubBatches(
       calls.push({ method: "batch_get_into_multi_buffers", keys: keys.slice(start, end), ...memory(batch) });
       rows.push(metricRow(get, Number(batch.totalBytes())));
       for (const [position, ok] of get.read.entries()) if (ok) read.add(start + position);
-      stopped ||= get.read.includes(false) && index + 1 < batches.length;
-      if (get.failed) break;
+      const incomplete = get.read.includes(false);
+      stopped ||= incomplete && !byRequest && index + 1 < batches.length;
+      if (get.failed || (incomplete && byRequest)) break;
     }
-    for (const [row, blockId] of segments.blockIds.entries()) if (!read.has(row)) lost.add(blockId);
+    for (const [row, blockId] of segments.blockIds.entries()) {
+      if (read.has(row)) continue;
+      if (byRequest) failed.add(job.reqId);
+      else lost.add(blockId);
+    }
   }
-  if (!stopped) return record;
-  names.add("sub-batch-stop");
+  if (stopped) names.add("sub-batch-stop");
+  if (short) names.add("short-read");
+  if (!stopped && !short) return record;
   return {
     ...record,
-    load_calls: calls,
+    ...((stopped || byRequest) && { load_calls: calls }),
+    failed_recving: loadAsync ? [...failed].sort() : [],
     invalid_block_ids: [...lost].sort((a, b) => a - b),
     operations: { ...object(record, "operations"), load_get: rows },
   };

@@ -18,8 +18,10 @@ type Program = (typeof PROGRAMS)[number];
 /** What a get came to. */
 export interface SeenGet {
   readonly keys: readonly string[];
-  /** Whether each key was read; none when the call failed. */
+  /** Whether each key was read in full; none when the call failed. */
   readonly read: readonly boolean[];
+  /** Whether a code is neither negative nor the bytes of its row: vLLM takes it for a read. */
+  readonly short: boolean;
   /** Whether the call failed as a whole. */
   readonly failed: boolean;
 }
@@ -139,11 +141,9 @@ export class RecordingStore implements WorkerStore {
       this.present.has(names[index]!) ? Number(segments.rowBytes(index)) : CODE.OBJECT_NOT_FOUND,
     );
     const failed = codes === "raise" || codes.length !== names.length;
-    this.gets.push({
-      keys: names,
-      read: names.map((_, index) => !failed && Number(codes[index]) >= 0),
-      failed,
-    });
+    const read = names.map((_, index) => !failed && codes[index] === Number(segments.rowBytes(index)));
+    const short = !failed && read.some((whole, index) => !whole && Number(codes[index]) >= 0);
+    this.gets.push({ keys: names, read, short, failed });
     return new StoreResult("getInto", new KeyList(keys), BigInt64Array.from(raised(codes), BigInt));
   }
 
