@@ -1,4 +1,6 @@
+import { describe } from "../errors.js";
 import type { KeyTable } from "../key/key-table.js";
+import { lookupError } from "./checks.js";
 import type { ExistsAnswers } from "./lookup-answers.js";
 import { type LookupResult, LookupSession, type LookupSessionOptions } from "./lookup-session.js";
 import type { MooncakeStoreCoordinator } from "./mooncake-store-coordinator.js";
@@ -26,6 +28,8 @@ export async function lookup(
   { exists, signal, ...options }: LookupOptions,
 ): Promise<LookupResult> {
   const session = new LookupSession(coordinator, options);
+  if (typeof exists !== "function")
+    throw lookupError(`exists is ${describe(exists)}; it is a function that asks the store about keys`);
   for (;;) {
     const step = session.next();
     if (step.result !== undefined) return step.result;

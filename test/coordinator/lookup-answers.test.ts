@@ -2,7 +2,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import type { ExistsAnswers, LookupOptions } from "../../src/coordinator/index.js";
 import { MooncakeKvError } from "../../src/errors.js";
-import { coordinatorOf, F, hashes, key, M, prefixes, upTo, W } from "./cases.js";
+import { coordinatorOf, F, hashes, key, M, ours, prefixes, upTo, W } from "./cases.js";
 
 // An outage is a failure and never a miss: what counts as an answer, and when a missing one matters.
 
@@ -128,6 +128,15 @@ test("a key without an answer is not asked about again", async () => {
   });
   assert.ok(asked.length > 8);
   assert.is(new Set(asked).size, asked.length);
+});
+
+test("a lookup without a function that asks is refused, and no outage", async () => {
+  for (const exists of [undefined, 1, {}]) {
+    const error = await coordinator
+      .lookup({ ...options, exists } as never)
+      .catch((thrown: unknown) => thrown);
+    assert.ok(ours("ERR_LOOKUP", /^exists is /)(error));
+  }
 });
 
 test("a signal ends a lookup that nobody answers, as a failure", async () => {
