@@ -28,6 +28,8 @@ export interface DecodedEventBatch extends KVEventBatch {
   readonly problems: readonly EventProblem[];
 }
 
+const NONE: readonly EventProblem[] = Object.freeze([]);
+
 /** Problems of a batch that are told one by one; the others are only counted. */
 const MOST_PROBLEMS = 100;
 
@@ -52,7 +54,7 @@ export function decodeEventBatch(bytes: Uint8Array): DecodedEventBatch {
 class BatchDecoder {
   readonly #reader: MessagePackReader;
   readonly #events: EventReader;
-  readonly #problems: EventProblem[] = [];
+  #problems: EventProblem[] | undefined;
   #unknownEvents = 0;
   #malformedEvents = 0;
   /** Members of the batch itself that nobody knows. */
@@ -73,7 +75,7 @@ class BatchDecoder {
       unknownEvents: this.#unknownEvents,
       unknownFields: this.#unknownFields + this.#events.unknownFields,
       malformedEvents: this.#malformedEvents,
-      problems: this.#problems,
+      problems: this.#problems ?? NONE,
     };
   }
 
@@ -138,6 +140,7 @@ class BatchDecoder {
   #leftOut(index: number, reason: EventProblem["reason"], what: string): void {
     if (reason === "malformed") this.#malformedEvents++;
     else this.#unknownEvents++;
+    this.#problems ??= [];
     if (this.#problems.length >= MOST_PROBLEMS) return;
     const { type } = this.#events;
     const message = `event ${index} of the batch${type === undefined ? "" : `, a ${describe(type)},`} can't be read: ${what}`;

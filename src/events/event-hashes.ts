@@ -4,7 +4,7 @@ import { type ExternalBlockHash, toExternalBlockHash } from "../hash/external-bl
 import { eventError } from "./errors.js";
 
 /** Whether the low half of a 64-bit element comes first in memory. */
-const LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+export const LITTLE_ENDIAN: boolean = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
 /**
  * The one identity of a block hash, whatever form it came in: its last 8 bytes as an unsigned integer. Engines publish

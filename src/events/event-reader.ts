@@ -91,6 +91,7 @@ function isName(name: Uint8Array, bytes: Uint8Array, start: number, length: numb
 /** Reads events one after the other, in the map and in the list form. */
 export class EventReader {
   readonly #reader: MessagePackReader;
+  #typeAt = 0;
   /** Members that nobody knows, of all events so far; they are left out. */
   unknownFields = 0;
   /** The kind of event that the last one says it is; undefined where it does not say. */
@@ -137,15 +138,19 @@ export class EventReader {
 
   #map(): KVCacheEvent | undefined {
     const reader = this.#reader;
-    const pairs = reader.mapLength();
+    let pairs = reader.mapLength();
+    const begin = reader.offset;
     const kind = this.#kindOfMap(pairs);
+    // Nearly always the kind comes first, and the reader stands behind it.
+    if (this.#typeAt === 0) pairs--;
+    else reader.offset = begin;
     if (kind === undefined) {
       for (let left = 2 * pairs; left > 0; left--) reader.skip();
       return undefined;
     }
     const values = kind.nothing.slice();
     let guess = 0;
-    for (let pair = 0; pair < pairs; pair++) {
+    for (; pairs > 0; pairs--) {
       const start = reader.span();
       const length = reader.spanLength;
       const field = kind.find(reader.bytes, start, length, guess);
@@ -158,16 +163,14 @@ export class EventReader {
     return kind.finish(values);
   }
 
-  /** The kind of a map, wherever it stands; the reader stays before the first pair. */
+  /** The kind of a map, in whichever pair it stands: `#typeAt`. The reader is behind it then. */
   #kindOfMap(pairs: number): ReadKind | undefined {
     const reader = this.#reader;
-    const begin = reader.offset;
     for (let pair = 0; pair < pairs; pair++) {
       const start = reader.span();
       if (isName(TYPE, reader.bytes, start, reader.spanLength)) {
-        const kind = this.#kind();
-        reader.offset = begin;
-        return kind;
+        this.#typeAt = pair;
+        return this.#kind();
       }
       reader.skip();
     }
@@ -212,17 +215,23 @@ function readField(reader: MessagePackReader, field: ReadField): unknown {
     case CODES.text:
       return reader.text();
     case CODES.anyLists:
-      return readList(reader, () => (reader.isNull() ? null : readList(reader, () => reader.value())));
+      return readList(reader, readAnyList);
     default:
-      return readList(reader, () => readList(reader, () => reader.count()));
+      return readList(reader, readCounts);
   }
 }
 
-function readList<T>(reader: MessagePackReader, item: () => T): T[] {
+function readList<T>(reader: MessagePackReader, item: (reader: MessagePackReader) => T): T[] {
   const items: T[] = [];
-  for (let left = reader.listLength(); left > 0; left--) items.push(item());
+  for (let left = reader.listLength(); left > 0; left--) items.push(item(reader));
   return items;
 }
+
+const readAnyList = (reader: MessagePackReader): unknown =>
+  reader.isNull() ? null : readList(reader, readAny);
+const readAny = (reader: MessagePackReader): unknown => reader.value();
+const readCounts = (reader: MessagePackReader): number[] => readList(reader, readCount);
+const readCount = (reader: MessagePackReader): number => reader.count();
 
 function readHashes(reader: MessagePackReader): EventHashes {
   const length = reader.listLength();

@@ -6,14 +6,22 @@ import type { KVCacheEvent } from "./kv-events.js";
 /** An event and by how many workers it was reported. */
 interface Counted {
   readonly event: KVCacheEvent;
+  /** Workers that one report stands for. */
+  readonly factor: number;
   count: number;
 }
 
+/** Events that wait for the reports of other workers. Those of a worker that never reports would wait for ever. */
+const MOST_EVENTS = 262_144;
+
 /**
  * The events of some workers of one engine. An event is common once enough workers have reported it: with replicated KV
- * heads one report stands for as many workers as hold the same bytes. Mirrors vLLM's `MooncakeStoreKVEvents`.
+ * heads one report stands for as many workers as hold the same bytes. What can't be counted is refused when it comes, so
+ * that what has been taken in can always be taken out. Mirrors vLLM's `MooncakeStoreKVEvents`.
  */
 export class MooncakeStoreKVEvents {
+  /** Events that were dropped because too many waited for other workers: the oldest. */
+  dropped: number = 0;
   readonly #counted = new Map<string, Counted>();
   readonly #groupTpReplicationFactors: readonly number[];
   #numWorkers: number;
@@ -35,13 +43,26 @@ export class MooncakeStoreKVEvents {
     return this.#numWorkers;
   }
 
-  /** Counts each event once more, or for the first time. */
+  /**
+   * Counts each event once more, or for the first time.
+   *
+   * @throws MooncakeKvError `ERR_CONFIG` for an event of a group without a factor, `ERR_EVENT` for one that can't be
+   * written; none of the events is counted then.
+   */
   addEvents(events: Iterable<KVCacheEvent>): void {
-    for (const event of events) {
-      const identity = eventIdentity(event);
+    const given = Array.from(
+      events,
+      (event) => [eventIdentity(event), event, this.#replicationFactor(event)] as const,
+    );
+    for (const [identity, event, factor] of given) {
       const counted = this.#counted.get(identity);
-      if (counted === undefined) this.#counted.set(identity, { event, count: 1 });
+      if (counted === undefined) this.#counted.set(identity, { event, factor, count: 1 });
       else counted.count++;
+    }
+    for (const identity of this.#counted.keys()) {
+      if (this.#counted.size <= MOST_EVENTS) break;
+      this.#counted.delete(identity);
+      this.dropped++;
     }
   }
 
@@ -54,8 +75,8 @@ export class MooncakeStoreKVEvents {
   /** Takes out the events that enough workers have reported, in the order of their first report. */
   popCommonEvents(): KVCacheEvent[] {
     const common: KVCacheEvent[] = [];
-    for (const [identity, { event, count }] of this.#counted) {
-      if (count * this.#replicationFactor(event) < this.#numWorkers) continue;
+    for (const [identity, { event, count, factor }] of this.#counted) {
+      if (count * factor < this.#numWorkers) continue;
       common.push(event);
       this.#counted.delete(identity);
     }
@@ -88,10 +109,12 @@ export class MooncakeStoreKVEvents {
 
   #replicationFactor(event: KVCacheEvent): number {
     if (event.type !== "BlockStored" || event.groupIdx === null) return 1;
-    const factor = this.#groupTpReplicationFactors[event.groupIdx];
+    const factor = Number.isSafeInteger(event.groupIdx)
+      ? this.#groupTpReplicationFactors[event.groupIdx]
+      : undefined;
     if (factor === undefined)
       throw configError(
-        `an event is of KV cache group ${event.groupIdx}, but there are replication factors for ${this.#groupTpReplicationFactors.length} groups`,
+        `an event is of KV cache group ${describe(event.groupIdx)}, but there are replication factors for ${this.#groupTpReplicationFactors.length} groups`,
         { groupIdx: event.groupIdx, groups: this.#groupTpReplicationFactors.length },
       );
     return factor;
@@ -124,19 +147,15 @@ export class KvEventQuorum {
    * One poll: the container of each worker that reported; null for one that has no events to report at all.
    *
    * @returns the events that are common now.
+   * @throws MooncakeKvError as `addEvents`; nothing of the poll is counted then.
    */
   poll(reports: readonly (MooncakeStoreKVEvents | null)[]): KVCacheEvent[] {
-    let combined: MooncakeStoreKVEvents | undefined;
-    for (const report of reports) {
-      if (report === null) continue;
-      if (combined === undefined) combined = report;
-      else {
-        combined.addEvents(report.getAllEvents());
-        combined.incrementWorkers();
-      }
-    }
-    if (this.#pending === undefined) this.#pending = combined;
-    else if (combined !== undefined) this.#pending.addEvents(combined.getAllEvents());
+    const given = reports.filter((report) => report !== null);
+    const added = this.#pending === undefined ? given.slice(1) : given;
+    const pending = this.#pending ?? given[0];
+    pending?.addEvents(added.flatMap((report) => report.getAllEvents()));
+    if (this.#pending === undefined && added.length > 0) pending?.incrementWorkers(added.length);
+    this.#pending = pending;
     const common = this.#pending?.popCommonEvents() ?? [];
     if (!this.#pending?.hasEvents()) this.#pending = undefined;
     return common;

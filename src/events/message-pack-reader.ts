@@ -1,4 +1,4 @@
-import { writeIdWords } from "./event-hashes.js";
+import { LITTLE_ENDIAN, writeIdWords } from "./event-hashes.js";
 
 /** Lists inside lists that an unknown value may have. */
 const MAX_DEPTH = 32;
@@ -28,6 +28,10 @@ interface KnownText {
 const known: (KnownText | undefined)[] = new Array(2048);
 
 const ONE = new Uint32Array(2);
+
+const SCRATCH = new Uint8Array(8);
+const SCRATCH_FLOATS = new Float64Array(SCRATCH.buffer);
+const SCRATCH_BIGINTS = new BigUint64Array(SCRATCH.buffer);
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -139,7 +143,10 @@ export class MessagePackReader {
   /** A number of any kind. */
   float(): number {
     const head = this.peek();
-    if (head === 0xcb) return this.#taken(9, this.#need(9).getFloat64(this.offset + 1));
+    if (head === 0xcb) {
+      this.#scratch();
+      return SCRATCH_FLOATS[0]!;
+    }
     if (head === 0xca) return this.#taken(5, this.#need(5).getFloat32(this.offset + 1));
     return Number(this.integer());
   }
@@ -190,10 +197,17 @@ export class MessagePackReader {
     const { bytes, offset } = this;
     const head = this.peek();
     if (head === 0xcf || head === 0xd3) {
-      const view = this.#need(9);
-      words[2 * index + 1] = view.getUint32(offset + 1);
-      words[2 * index] = view.getUint32(offset + 5);
-      this.offset += 9;
+      this.#end(offset + 9);
+      words[2 * index + 1] =
+        (bytes[offset + 1]! << 24) |
+        (bytes[offset + 2]! << 16) |
+        (bytes[offset + 3]! << 8) |
+        bytes[offset + 4]!;
+      words[2 * index] =
+        (bytes[offset + 5]! << 24) |
+        (bytes[offset + 6]! << 16) |
+        (bytes[offset + 7]! << 8) |
+        bytes[offset + 8]!;
       return undefined;
     }
     if (head >= 0xc4 && head <= 0xc6) {
@@ -212,7 +226,10 @@ export class MessagePackReader {
 
   /** A block hash by itself, as it was published: its bytes, or an unsigned integer. */
   externalHash(): Uint8Array | bigint {
-    if (this.peek() === 0xcf) return this.#taken(9, this.#need(9).getBigUint64(this.offset + 1));
+    if (this.peek() === 0xcf) {
+      this.#scratch();
+      return SCRATCH_BIGINTS[0]!;
+    }
     const bytes = this.hash(ONE, 0);
     return bytes ?? (BigInt(ONE[1]!) << 32n) | BigInt(ONE[0]!);
   }
@@ -324,6 +341,13 @@ export class MessagePackReader {
         `${length} elements are announced at byte ${this.offset}, but only ${this.left} bytes are left`,
       );
     return length;
+  }
+
+  /** Takes a value of 8 bytes behind its head into the scratch memory: faster for one or two than a view of all bytes. */
+  #scratch(): void {
+    const { bytes, offset } = this;
+    this.#end(offset + 9);
+    for (let at = 0; at < 8; at++) SCRATCH[LITTLE_ENDIAN ? 7 - at : at] = bytes[offset + 1 + at]!;
   }
 
   #taken<T>(width: number, value: T): T {
