@@ -29,10 +29,10 @@ export {
   usableDiskOffloadBufferBudgetBytes,
 } from "./disk-staging.js";
 export { makeMooncakeGroupId } from "./group-id.js";
-export type { LookupClient } from "./lookup-client.js";
+export type { LookupClient, LookupClientAnswer } from "./lookup-client.js";
 export { MooncakeStoreScheduler, type MooncakeStoreSchedulerOptions } from "./mooncake-store-scheduler.js";
 export { MooncakeStoreWorker } from "./mooncake-store-worker.js";
-export { type LookupSource, PendingLookups } from "./pending-lookups.js";
+export { type LookupSource, PendingLookups, type PendingLookupsOptions } from "./pending-lookups.js";
 export {
   loadPromClient,
   MooncakeStorePromMetrics,
@@ -45,6 +45,7 @@ export { classifyReplicaTier, type ReplicaTier, type TierSummary } from "./repli
 export { MOONCAKE_NO_AVAILABLE_HANDLE, type SaveFence } from "./save-pipeline.js";
 export { SchedulerDriver } from "./scheduler-driver.js";
 export type { SchedulerEvent, SchedulerEventResults } from "./scheduler-events.js";
+export type { LookupCounts } from "./scheduler-lookups.js";
 export {
   type BlockIds,
   type CachedRequestData,

@@ -1,8 +1,15 @@
 import type { MooncakeLookupResult } from "../../generated/typescript/index.js";
 
+/** What a lookup client says. */
+export interface LookupClientAnswer extends MooncakeLookupResult {
+  /** Why nothing is known: the hit says nothing then, and the request goes on without one. */
+  readonly failure?: { readonly error: unknown } | undefined;
+}
+
 /**
  * How the scheduler side asks how much of a request the store holds. `LookupKeyClient` asks a running engine so;
- * `PendingLookups` anything that answers with a promise, a worker of this process above all.
+ * `PendingLookups` anything that answers with a promise, a worker of this process above all. A client may fail, lie, throw
+ * or say nothing: that costs a hit and no more.
  */
 export interface LookupClient {
   /**
@@ -16,9 +23,9 @@ export interface LookupClient {
     numTokens: number,
     blockHashes: readonly Uint8Array[],
     nonBlock: boolean,
-  ): MooncakeLookupResult | null;
+  ): LookupClientAnswer | null;
 
-  /** Forgets what was asked for a request that has ended. */
+  /** Forgets what was asked for a request that has ended, or whose answer nobody waits for any more. */
   discard(reqId: string): void;
 
   /** Empties the store. True when that was done. */

@@ -1,23 +1,26 @@
-import type { MooncakeLookupResult, MooncakeStoreWorkerMetadata } from "../../generated/typescript/index.js";
-import type { MooncakeStoreKVEvents } from "../events/kv-event-aggregator.js";
+import type { MooncakeStoreWorkerMetadata } from "../../generated/typescript/index.js";
+import { describe } from "../errors.js";
+import { MooncakeStoreKVEvents } from "../events/kv-event-aggregator.js";
 import type { KVCacheEvent } from "../events/kv-events.js";
 import type { BoundaryPutTuple } from "../request/boundary-put.js";
 import { checkCount, requestError } from "../request/checks.js";
 import { MooncakeStoreConnectorMetadata } from "../request/connector-metadata.js";
 import { createLoadSpec, type LoadSpec } from "../request/load-spec.js";
 import type { ReqMeta } from "../request/req-meta.js";
-import { createLookupResult } from "../request/tail-key-boundary.js";
 import type { BlockPool } from "./block-pool.js";
 import { addBoundaryStates } from "./boundary-states.js";
 import { type ConnectorConfig, type ConnectorSettings, connectorSettings } from "./connector-config.js";
 import { finishedPartialTail } from "./finished-tail.js";
 import type { LookupClient } from "./lookup-client.js";
 import { numberJobs, withCurrentBlockIds } from "./save-jobs.js";
+import { type LookupCounts, SchedulerLookups } from "./scheduler-lookups.js";
 import { type BlockIds, projectBlockIds, type SchedulerOutput } from "./scheduler-output.js";
 import { SchedulerState } from "./scheduler-state.js";
 import { stepRequests } from "./step-requests.js";
 import { type PinnedSave, StoreJobs } from "./store-jobs.js";
 import type { StoreRequest } from "./store-request.js";
+import { checkedTimeLimits, DEFAULT_SCHEDULER_TIME_LIMITS, type SchedulerTimeLimits } from "./time-limits.js";
+import { type ConnectorLogger, guardedLogger } from "./user-callbacks.js";
 
 /** What the scheduler side works with. */
 export interface MooncakeStoreSchedulerOptions {
@@ -25,6 +28,10 @@ export interface MooncakeStoreSchedulerOptions {
   readonly lookupClient: LookupClient;
   /** Where references on blocks are taken. May be bound later. */
   readonly blockPool?: BlockPool | undefined;
+  /** How long the scheduler side waits for its client. Default: `DEFAULT_SCHEDULER_TIME_LIMITS`. */
+  readonly timeLimits?: Partial<SchedulerTimeLimits> | undefined;
+  /** Told of lookups that gave no answer. It may throw: that costs nothing but what it would have said. */
+  readonly logger?: ConnectorLogger | undefined;
 }
 
 /**
@@ -32,23 +39,32 @@ export interface MooncakeStoreSchedulerOptions {
  * blocks of a job from being given away until all ranks have reported it. Mirrors vLLM's `MooncakeStoreScheduler` and
  * the scheduler role of `MooncakeStoreConnector`, vllm-0.33.
  *
- * Every call either does all of its work or, when it throws, none of it. One thing is not as in vLLM: a request that is
- * preempted and admitted again before the next step keeps what belongs to its new life. vLLM drops it, so that a load is
- * never issued and the request waits for ever, or raises.
+ * Every call either does all of its work or, when it throws, none of it: a caller that goes on has lost nothing. Only
+ * what can be so is believed of a lookup, and a client that says nothing is not waited for for ever. One thing is not as
+ * in vLLM: a request that is preempted and admitted again before the next step keeps what belongs to its new life. vLLM
+ * drops it, so that a load is never issued and the request waits for ever, or raises.
  */
 export class MooncakeStoreScheduler {
   readonly settings: ConnectorSettings;
-  readonly #client: LookupClient;
+  readonly #lookups: SchedulerLookups;
   readonly #state: SchedulerState = new SchedulerState();
   readonly #jobs: StoreJobs;
   #pool: BlockPool | undefined;
   #events: MooncakeStoreKVEvents | undefined;
 
-  /** @throws MooncakeKvError `ERR_CONFIG` for a configuration that makes no sense; see `connectorSettings`. */
-  constructor({ config, lookupClient, blockPool }: MooncakeStoreSchedulerOptions) {
-    this.settings = connectorSettings(config);
-    this.#client = lookupClient;
-    this.#pool = blockPool;
+  /**
+   * @throws MooncakeKvError `ERR_CONFIG` for a configuration that makes no sense (see `connectorSettings`), a time limit
+   * that can't be and a logger that is none.
+   */
+  constructor(options: MooncakeStoreSchedulerOptions) {
+    this.settings = connectorSettings(options.config);
+    this.#lookups = new SchedulerLookups(
+      options.lookupClient,
+      this.settings,
+      checkedTimeLimits(options.timeLimits, DEFAULT_SCHEDULER_TIME_LIMITS),
+      guardedLogger(options.logger),
+    );
+    this.#pool = options.blockPool;
     this.#jobs = new StoreJobs(this.settings.numWorkers);
   }
 
@@ -60,7 +76,8 @@ export class MooncakeStoreScheduler {
   /**
    * How many tokens the store can add to the `numComputedTokens` that the engine has, and whether they are loaded while
    * other requests run. `null` while the lookup runs: ask again in a later step. Mirrors
-   * `get_num_new_matched_tokens`. A lookup that fails is a miss.
+   * `get_num_new_matched_tokens`. A lookup that fails, says what can't be or says nothing for `timeLimits.lookupMs` is no
+   * miss, but the request goes on as after one; see `lookupCounts`.
    *
    * @throws MooncakeKvError `ERR_REQUEST` when `numComputedTokens` is no number of tokens.
    */
@@ -69,10 +86,10 @@ export class MooncakeStoreScheduler {
     numComputedTokens: number,
   ): readonly [numNewTokens: number | null, loadAsync: boolean] {
     checkCount("numComputedTokens", numComputedTokens);
-    const { enableLookup, enablePartialHashHits, hashBlockSize, blockSize, lookupAsync } = this.settings;
+    const { enableLookup, enablePartialHashHits, hashBlockSize, blockSize } = this.settings;
     const alignment = enablePartialHashHits ? hashBlockSize : blockSize;
     if (!enableLookup || request.numTokens < alignment) return [0, false];
-    const found = this.#lookup(request, lookupAsync);
+    const found = this.#lookups.ask(request);
     if (found === null) return [null, false];
     const needed = found.hitLength - numComputedTokens;
     if (needed <= 0) return [0, false];
@@ -109,6 +126,7 @@ export class MooncakeStoreScheduler {
       numExternalTokens > 0 ? projectBlockIds(requestId, blockIds, this.settings.storeGroupIds) : [];
     state.unfinishedRequests.set(requestId, { request, blockIds: projected });
     state.unfinishedRequestIds.add(requestId);
+    this.#lookups.forget(requestId);
     if (state.scheduledRequestIds.has(requestId)) state.readmittedRequestIds.add(requestId);
     if (loadSpec !== undefined)
       state.loadSpecs.set(requestId, { ...loadSpec, canLoad: numExternalTokens > 0 });
@@ -133,7 +151,12 @@ export class MooncakeStoreScheduler {
       for (const request of requests) step.addRequest(request);
       return step;
     });
-    for (const reqId of finished) this.#client.discard(reqId);
+    // From here on nothing may fail: the jobs hold their blocks, and only their metadata brings them back.
+    for (const reqId of preempted) this.#lookups.forget(reqId);
+    for (const reqId of finished) {
+      this.#lookups.forget(reqId);
+      this.#lookups.discard(reqId);
+    }
     return meta;
   }
 
@@ -143,16 +166,17 @@ export class MooncakeStoreScheduler {
    *
    * @param workerMeta the reports of all workers of a step, added up; null when there are none.
    * @param kvCacheEvents the events of all workers of a step in one container, as `KVOutputAggregator` makes it.
-   * @throws MooncakeKvError `ERR_REQUEST` when a job is reported too often; nothing is counted or taken in then.
+   * @throws MooncakeKvError `ERR_REQUEST` when a job is reported too often, or by no number of ranks, `ERR_CONFIG` for an
+   * event of a group that there is not. Nothing is counted or taken in then, and `details` say what it was: the report may
+   * be handed in again without it. What a pool throws comes after everything has been.
    */
   updateConnectorOutput(
     workerMeta: MooncakeStoreWorkerMetadata | null,
     kvCacheEvents: MooncakeStoreKVEvents | null = null,
   ): void {
+    if (workerMeta !== null) this.#jobs.check(workerMeta.completedSaves);
+    if (kvCacheEvents !== null) this.#addEvents(kvCacheEvents);
     if (workerMeta !== null) this.#jobs.complete(workerMeta.completedSaves, this.#pool);
-    if (kvCacheEvents === null) return;
-    if (this.#events === undefined) this.#events = kvCacheEvents;
-    else this.#events.addEvents(kvCacheEvents.getAllEvents());
   }
 
   /** The events that enough workers have reported by now. Mirrors `take_events`. */
@@ -212,16 +236,17 @@ export class MooncakeStoreScheduler {
    * Forgets what was to be loaded and published, and empties the store, all deployments' objects. Generation must be paused. Mirrors
    * `reset_cache`.
    *
-   * @returns whether the store is empty; false also when it could not be asked.
+   * @returns whether the store is empty; false also when it could not be asked, or says nothing for `timeLimits.resetMs`.
    */
   async resetCache(): Promise<boolean> {
     this.#state.loadSpecs.clear();
     this.#events = undefined;
-    try {
-      return await this.#client.reset();
-    } catch {
-      return false;
-    }
+    return this.#lookups.reset();
+  }
+
+  /** What became of the lookups so far. */
+  get lookupCounts(): Readonly<LookupCounts> {
+    return { ...this.#lookups.counts };
   }
 
   /** What may be loaded, by request: offered or allocated, and not handed out yet. */
@@ -234,16 +259,12 @@ export class MooncakeStoreScheduler {
     return this.#jobs.pinned;
   }
 
-  #lookup(
-    { requestId, numTokens, blockHashes }: StoreRequest,
-    nonBlock: boolean,
-  ): MooncakeLookupResult | null {
-    try {
-      const found = this.#client.lookupAsync(requestId, numTokens, blockHashes, nonBlock);
-      return found === null ? null : createLookupResult(found.hitLength, found.tailKeyBoundaries);
-    } catch {
-      return createLookupResult(0);
-    }
+  /** Takes in all events or, when it throws, none. */
+  #addEvents(events: MooncakeStoreKVEvents): void {
+    if (!(events instanceof MooncakeStoreKVEvents))
+      throw requestError(`kvCacheEvents is ${describe(events)}; it is a MooncakeStoreKVEvents, or null`);
+    if (this.#events === undefined) this.#events = events;
+    else this.#events.addEvents(events.getAllEvents());
   }
 
   #stepJobs(output: SchedulerOutput): readonly ReqMeta[] {

@@ -1,5 +1,6 @@
 import { MooncakeKvError } from "../errors.js";
-import type { MooncakeStoreConnectorStats } from "./connector-stats.js";
+import type { MooncakeStoreConnectorStats, OperationRecord } from "./connector-stats.js";
+import { callUser } from "./user-callbacks.js";
 
 /** What is used of prom-client, or of anything that has its metric classes. */
 export interface PromClient {
@@ -59,6 +60,8 @@ export class MooncakeStorePromMetrics {
   readonly #labelValues: readonly string[];
   readonly #time: PromHistogram;
   readonly #counters: { readonly [Name in keyof typeof COUNTERS]: PromCounter };
+  /** Values that the client did not take, and why it did not take the last of them. */
+  readonly refused: { count: number; lastError: unknown } = { count: 0, lastError: undefined };
 
   /** Registers the metrics. Throws what the client throws, for example for a name that is registered already. */
   constructor({ client, labels = {}, registers }: PromMetricsOptions) {
@@ -83,17 +86,27 @@ export class MooncakeStorePromMetrics {
     };
   }
 
-  /** Adds what a worker did: what `MooncakeStoreWorker.getKvConnectorStats` gives. */
+  /**
+   * Adds what a worker did: what `MooncakeStoreWorker.getKvConnectorStats` gives. Never throws: a value that the client
+   * does not take is counted as `refused`, and costs none of the others.
+   */
   observe(stats: MooncakeStoreConnectorStats | null): void {
     for (const [operation, records] of stats?.data ?? [])
-      for (const record of records) {
-        const labels = [...this.#labelValues, operation, record.status];
-        this.#time.labels(...labels).observe(record.durationSeconds);
-        this.#counters.calls.labels(...labels).inc(1);
-        this.#counters.keys.labels(...labels).inc(record.numKeys);
-        this.#counters.bytes.labels(...labels).inc(record.numBytes);
-        this.#counters.failedKeys.labels(...labels).inc(record.numFailedKeys);
-      }
+      for (const record of records) this.#observe([...this.#labelValues, operation, record.status], record);
+  }
+
+  #observe(labels: readonly string[], record: OperationRecord): void {
+    const { calls, keys, bytes, failedKeys } = this.#counters;
+    const add = (tell: () => unknown): void =>
+      callUser(tell, (error) => {
+        this.refused.count++;
+        this.refused.lastError = error;
+      });
+    add(() => this.#time.labels(...labels).observe(record.durationSeconds));
+    add(() => calls.labels(...labels).inc(1));
+    add(() => keys.labels(...labels).inc(record.numKeys));
+    add(() => bytes.labels(...labels).inc(record.numBytes));
+    add(() => failedKeys.labels(...labels).inc(record.numFailedKeys));
   }
 }
 

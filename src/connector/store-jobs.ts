@@ -1,4 +1,5 @@
-import { checkCount, requestError } from "../request/checks.js";
+import { describe } from "../errors.js";
+import { requestError } from "../request/checks.js";
 import type { BlockPool } from "./block-pool.js";
 
 /** A store job that holds blocks. */
@@ -62,7 +63,7 @@ export class StoreJobs {
     try {
       for (const { blockIds } of holding) {
         pool!.touch(blockIds);
-        touched.push(...blockIds);
+        for (const blockId of blockIds) touched.push(blockId);
       }
     } catch (error) {
       if (touched.length > 0) pool!.freeBlocks(touched.reverse());
@@ -74,14 +75,22 @@ export class StoreJobs {
   }
 
   /**
-   * Counts reports of ranks, and gives the blocks of each job back that all ranks have reported: last block first, so
-   * that a shared prefix is evicted last. Jobs that hold nothing, or not any more, are passed over.
+   * Whether reports can be so: each of a whole number of ranks, and no more than have not reported yet. Jobs that hold
+   * nothing, or not any more, are passed over.
    *
-   * @throws MooncakeKvError `ERR_REQUEST` when a job is reported by more ranks than are left; nothing is counted then.
+   * @throws MooncakeKvError `ERR_REQUEST` for anything else.
    */
-  complete(completedSaves: ReadonlyMap<number, number>, pool: BlockPool | undefined): void {
-    for (const [storeJobId, count] of completedSaves) {
-      checkCount(`reports of store job ${storeJobId}`, count);
+  check(completedSaves: ReadonlyMap<number, number>): void {
+    if (!(completedSaves instanceof Map))
+      throw requestError(`completedSaves is ${describe(completedSaves)}; it is a Map from jobs to ranks`, {
+        completedSaves,
+      });
+    for (const [storeJobId, count] of completedSaves as ReadonlyMap<number, number>) {
+      if (!Number.isSafeInteger(count) || count < 0)
+        throw requestError(
+          `store job ${describe(storeJobId)} is reported by ${describe(count)} ranks; that is a whole number of 0 or more`,
+          { storeJobId, count },
+        );
       const remaining = this.#pinned.get(storeJobId)?.remaining ?? count;
       if (count > remaining)
         throw requestError(
@@ -89,6 +98,13 @@ export class StoreJobs {
           { storeJobId, count, remaining },
         );
     }
+  }
+
+  /**
+   * Counts reports that were checked, and gives the blocks of each job back that all ranks have reported: last block
+   * first, so that a shared prefix is evicted last.
+   */
+  complete(completedSaves: ReadonlyMap<number, number>, pool: BlockPool | undefined): void {
     const freed: number[] = [];
     for (const [storeJobId, count] of completedSaves) {
       const job = this.#pinned.get(storeJobId);

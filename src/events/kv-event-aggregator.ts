@@ -46,7 +46,7 @@ export class MooncakeStoreKVEvents {
   /**
    * Counts each event once more, or for the first time.
    *
-   * @throws MooncakeKvError `ERR_CONFIG` for an event of a group without a factor, `ERR_EVENT` for one that can't be
+   * @throws MooncakeKvError `ERR_CONFIG` for an event of a group without a factor, `ERR_SCHEMA` for one that can't be
    * written; none of the events is counted then.
    */
   addEvents(events: Iterable<KVCacheEvent>): void {

@@ -47,7 +47,7 @@ test("a new request saves its whole blocks, and holds all of its blocks", () => 
 test("the store adds what it has beyond the local hit, never less than nothing", () => {
   const { scheduler: made, client } = scheduler();
   for (const [hit, computed, needed] of [
-    [24, 16, 8],
+    [48, 20, 28],
     [16, 32, 0],
     [32, 32, 0],
   ] as const) {
