@@ -1,6 +1,7 @@
 import { describe } from "../errors.js";
+import { checkNames, releaseOption, wordOption } from "../lookup/options.js";
 import { type EncodeOptions, encodeEventBatch } from "./encode-batch.js";
-import { configError } from "./errors.js";
+import { configError, eventError } from "./errors.js";
 import type { KVEventBatch } from "./kv-events.js";
 
 /** How a publisher numbers, labels and keeps its batches. */
@@ -18,6 +19,21 @@ export const END_SEQ: Uint8Array = new Uint8Array(8).fill(0xff);
 
 const EMPTY = new Uint8Array(0);
 
+/** Names of the options. */
+export const EVENT_LOG_NAMES: readonly (keyof EventLogOptions)[] = [
+  "release",
+  "eventForm",
+  "batchForm",
+  "dataParallelRank",
+  "topic",
+  "bufferSteps",
+];
+
+/** Whether a frame is the number from which a replay is asked for: exactly 8 bytes. */
+export function isReplayRequest(start: Uint8Array): boolean {
+  return start.length === 8;
+}
+
 /** What a publisher sends, without its sockets: numbers batches and keeps the last ones for replay. */
 export class EventLog {
   readonly #options: EncodeOptions;
@@ -27,8 +43,15 @@ export class EventLog {
   readonly #kept: { readonly sequence: bigint; readonly payload: Uint8Array }[] = [];
   #next = 0n;
 
-  /** @throws MooncakeKvError `ERR_CONFIG` for numbers that are no whole ones. */
-  constructor({ dataParallelRank = 0, topic = "", bufferSteps = 10_000, ...options }: EventLogOptions = {}) {
+  /** @throws MooncakeKvError `ERR_CONFIG` for options that make no sense, or that nobody knows. */
+  constructor(given: EventLogOptions = {}) {
+    checkNames("EventLog", given, EVENT_LOG_NAMES);
+    const { dataParallelRank = 0, topic = "", bufferSteps = 10_000, ...options } = given;
+    releaseOption(options.release);
+    wordOption("eventForm", options.eventForm ?? "map", ["map", "array"]);
+    wordOption("batchForm", options.batchForm ?? "array", ["array", "map", "tagged-map"]);
+    if (typeof topic !== "string")
+      throw configError(`topic is ${describe(topic)}; it must be a text`, { topic });
     for (const [name, value] of Object.entries({ dataParallelRank, bufferSteps }))
       if (!Number.isSafeInteger(value) || value < 0)
         throw configError(`${name} is ${describe(value)}; it must be a whole number of 0 or more`, {
@@ -65,10 +88,16 @@ export class EventLog {
   /**
    * The messages that answer a replay request, behind the asker's identity: the kept batches from a number on, then the
    * end marker.
+   *
+   * @param start the number, 8 bytes, big-endian.
+   * @throws MooncakeKvError `ERR_SCHEMA` for a start of another length.
    */
   *replay(start: Uint8Array): Generator<Uint8Array[]> {
-    let from = 0n;
-    for (const byte of start) from = (from << 8n) | BigInt(byte);
+    if (!isReplayRequest(start))
+      throw eventError(`a replay starts at a number of 8 bytes; these are ${start.length}`, {
+        bytes: start.length,
+      });
+    const from = new DataView(start.buffer, start.byteOffset, 8).getBigUint64(0);
     for (const { sequence, payload } of [...this.#kept])
       if (sequence >= from) yield [EMPTY, this.#topic, sequenceFrame(sequence), payload];
     yield [EMPTY, EMPTY, END_SEQ, EMPTY];

@@ -1,28 +1,19 @@
-import { describe } from "../errors.js";
 import { loadZeroMq, plainFrames } from "../lookup/zeromq.js";
 import { type DecodedEventBatch, decodeEventBatch } from "./decode-batch.js";
 import { configError } from "./errors.js";
 import { type EventMessage, parseEventFrames } from "./event-frames.js";
-import { replayEvents } from "./event-replay.js";
+import { ReplayFailure, replayEvents } from "./event-replay.js";
 import { SequenceTracker } from "./sequence-tracker.js";
-
-/** Whose events to follow, and from where. */
-export interface EventSubscriberOptions {
-  /** PUB endpoint of the engine (`tcp://host:5557`); with data parallelism, of one rank: see `offsetEndpointPort`. */
-  readonly endpoint: string;
-  /** ROUTER endpoint of the same rank, for batches that were missed. */
-  readonly replayEndpoint?: string | undefined;
-  /** Only topics that begin so. Default: all. */
-  readonly topic?: string | undefined;
-  /** Whether to replay what the engine has kept, at the start. Default: `beginning` with a `replayEndpoint`, else `now`. */
-  readonly from?: "beginning" | "now" | undefined;
-  /** Messages that wait in memory for a slow reader; beyond it the publisher drops, and a gap follows. Default: 100,000. */
-  readonly highWaterMark?: number | undefined;
-  /** Milliseconds that a replay may be silent. Default: 5,000. */
-  readonly replayTimeoutMs?: number | undefined;
-  /** Ends the subscription. */
-  readonly signal?: AbortSignal | undefined;
-}
+import {
+  type CheckedSubscriberOptions,
+  checkedSubscriberOptions,
+  type EventSubscriberOptions,
+} from "./subscriber-options.js";
+import {
+  newSubscriberCounters,
+  type SubscriberCounters,
+  type SubscriberProblem,
+} from "./subscriber-problems.js";
 
 /** What a subscription gives, in order. */
 export type SubscribedMessage =
@@ -35,63 +26,45 @@ export type SubscribedMessage =
       readonly replayed: boolean;
     }
   /**
-   * Batches are lost for good: what was known of the engine's cache may be wrong, and has to be forgotten. `gap`: they
-   * could not be replayed. `malformed`: the payload is no batch. `restart`: the engine is another one, its cache empty.
+   * Batches are lost for good. `gap`: they could not be replayed. `restart`: the engine is another one, its cache empty.
+   * `reconnect`: the connection was gone, and nobody can say whether the engine is the same. After these three, what was
+   * known of the engine's cache may be wrong, and has to be forgotten. `malformed`: one payload is no batch.
    */
   | {
       readonly kind: "lost";
-      readonly reason: "gap" | "malformed" | "restart";
+      readonly reason: "gap" | "malformed" | "restart" | "reconnect";
       /** First and last number that is lost; of a restart, the numbers of the new engine's batches before the next. */
       readonly from: bigint;
       readonly to: bigint;
       readonly message: string;
     };
 
-/** How many messages there were, by what became of them. */
-export interface SubscriberCounters {
-  batches: number;
-  replayed: number;
-  duplicates: number;
-  gaps: number;
-  /** Batches that were lost for good. */
-  lost: number;
-  malformed: number;
-  restarts: number;
-  failedReplays: number;
-  unknownEvents: number;
-  unknownFields: number;
-}
+type LostReason = (SubscribedMessage & { readonly kind: "lost" })["reason"];
+
+/** Milliseconds before the socket is asked again after an error: at first, and at most. */
+const FIRST_PAUSE = 10;
+const LONGEST_PAUSE = 5_000;
 
 /**
  * Follows the events of one publisher: `for await (const message of subscriber)`. Messages are taken from the socket only
  * as fast as they are read. Missed batches are replayed, in order, or reported as lost. The connection comes back by
- * itself; after it has, what was missed meanwhile is replayed at once.
+ * itself; after it has, what was missed meanwhile is replayed at once, together with the last batch that was seen, which
+ * tells whether the engine is still the same.
  */
 export class EventSubscriber implements AsyncIterable<SubscribedMessage> {
-  readonly #options: EventSubscriberOptions;
+  readonly #options: CheckedSubscriberOptions;
   readonly #tracker = new SequenceTracker();
   #iterating = false;
   #closed = false;
   #closeSocket: () => void = () => {};
   #wake: () => void = () => {};
-  readonly counters: SubscriberCounters = {
-    batches: 0,
-    replayed: 0,
-    duplicates: 0,
-    gaps: 0,
-    lost: 0,
-    malformed: 0,
-    restarts: 0,
-    failedReplays: 0,
-    unknownEvents: 0,
-    unknownFields: 0,
-  };
+  /** The batch before the due one, as it was received: another engine has another one there. */
+  #last: EventMessage | undefined;
+  readonly counters: SubscriberCounters = newSubscriberCounters();
 
-  /** @throws MooncakeKvError `ERR_CONFIG` when `from` needs a replay endpoint that is not given. */
+  /** @throws MooncakeKvError `ERR_CONFIG` for options that make no sense, that nobody knows, or an endpoint that is none. */
   constructor(options: EventSubscriberOptions) {
-    if (options.from === "beginning" && options.replayEndpoint === undefined)
-      throw configError("to start from the beginning, events need a replayEndpoint");
-    this.#options = options;
+    this.#options = checkedSubscriberOptions(options);
   }
 
   /** Number of the batch that is due; undefined before the first one. */
@@ -128,12 +101,22 @@ export class EventSubscriber implements AsyncIterable<SubscribedMessage> {
   }
 
   async *#follow(): AsyncGenerator<SubscribedMessage> {
-    const { endpoint, replayEndpoint, topic = "", highWaterMark = 100_000 } = this.#options;
+    const { endpoint, topic, highWaterMark, maxMessageBytes, from } = this.#options;
     const { Subscriber } = await loadZeroMq();
-    const socket = new Subscriber({ linger: 0, receiveHighWaterMark: highWaterMark });
+    if (this.#closed) return;
+    const socket = new Subscriber({
+      linger: 0,
+      receiveHighWaterMark: highWaterMark,
+      maxMessageSize: maxMessageBytes,
+    });
     let connections = 0;
+    // Since the connection broke nobody has looked who is there now; nothing that comes is taken before.
+    let broken = false;
     let reconnected = false;
     this.#closeSocket = () => socket.close();
+    socket.events.on("disconnect", () => {
+      broken = true;
+    });
     socket.events.on("handshake", () => {
       if (++connections > 1) reconnected = true;
       if (reconnected) this.#wake();
@@ -143,35 +126,86 @@ export class EventSubscriber implements AsyncIterable<SubscribedMessage> {
       socket.connect(endpoint);
     } catch (cause) {
       throw configError(
-        `can't subscribe to ${describe(endpoint)}: ${(cause as Error).message}`,
-        {},
+        `can't subscribe to ${endpoint}: ${(cause as Error).message}`,
+        { endpoint },
         { cause },
       );
     }
-    const from = this.#options.from ?? (replayEndpoint === undefined ? "now" : "beginning");
     if (from === "beginning") yield* this.#catchUp(0n, undefined);
-    let received: Promise<Buffer[] | undefined> | undefined;
+    let received: Promise<Buffer[] | "error"> | undefined;
+    let pause = 0;
     while (!this.#closed) {
-      received ??= socket.receive().catch(() => undefined);
+      received ??= socket.receive().catch((error: Error) => this.#receiveFailed(error));
       const woken = new Promise<"woken">((resolve) => {
         this.#wake = () => resolve("woken");
       });
       const frames = reconnected || this.#closed ? "woken" : await Promise.race([received, woken]);
       if (this.#closed) return;
-      if (frames === "woken") {
+      if (frames === "woken" || (broken && frames !== "error")) {
         reconnected = false;
-        if (this.#tracker.due !== undefined) yield* this.#catchUp(this.#tracker.due, undefined);
+        broken = false;
+        yield* this.#afterReconnection();
         continue;
       }
       received = undefined;
-      if (frames !== undefined) yield* this.#receive(plainFrames(frames));
+      if (frames === "error") {
+        pause = Math.min(Math.max(FIRST_PAUSE, 2 * pause), LONGEST_PAUSE);
+        await this.#pause(pause);
+      } else {
+        pause = 0;
+        yield* this.#receive(plainFrames(frames));
+      }
     }
+  }
+
+  #receiveFailed(error: Error): "error" {
+    if (this.#closed) return "error";
+    this.counters.receiveErrors++;
+    this.#report("receive", `the socket can't receive: ${error.message}`);
+    return "error";
+  }
+
+  /** Waits, but not beyond `close`. */
+  async #pause(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+      this.#wake = resolve;
+      if (this.#closed) resolve();
+    });
+    clearTimeout(timer);
+  }
+
+  /** The connection was gone: who is there now, and what was missed? */
+  async *#afterReconnection(): AsyncGenerator<SubscribedMessage> {
+    const { due } = this.#tracker;
+    if (due === undefined) return;
+    if (this.#options.replayEndpoint !== undefined) yield* this.#catchUp(due, undefined);
+    else yield this.#unproven(due, "there is no replay endpoint to ask");
+  }
+
+  /** What was known is not to be trusted; the next number may be any. */
+  #unproven(due: bigint, why: string): SubscribedMessage {
+    this.counters.unprovenReconnects++;
+    this.#tracker.forget();
+    this.#last = undefined;
+    return this.#lost(
+      "reconnect",
+      due,
+      due - 1n,
+      `whether the engine is still the same can't be told: ${why}`,
+    );
   }
 
   async *#receive(frames: readonly Uint8Array[]): AsyncGenerator<SubscribedMessage> {
     const message = parseEventFrames(frames);
     if (message === undefined) {
       this.counters.malformed++;
+      this.#report(
+        "frames",
+        `a message of ${frames.length} frames (${frames.map(({ length }) => length).join(", ")} bytes) is no batch of events; ` +
+          `an engine sends three, topic, number of 8 bytes and payload: is ${this.#options.endpoint} the endpoint of its KV events?`,
+      );
       return;
     }
     const { sequence } = message;
@@ -185,63 +219,114 @@ export class EventSubscriber implements AsyncIterable<SubscribedMessage> {
       yield* this.#catchUp(verdict.from, sequence);
     }
     if (verdict.kind === "restart") {
-      this.counters.restarts++;
-      yield this.#lost("restart", 0n, sequence - 1n, "the numbers of the batches have begun anew");
-      if (sequence > 0n) yield* this.#catchUp(0n, sequence);
+      yield* this.#restarted(sequence, "the numbers of the batches have begun anew");
     }
     this.#tracker.passed(sequence + 1n);
     yield this.#batch(message, false);
   }
 
-  /** Replays from a number on, up to `until`; what is missing there is lost. */
+  /** Another engine is there: what the old one had is gone, and the new one may have kept what it has published so far. */
+  async *#restarted(until: bigint | undefined, message: string): AsyncGenerator<SubscribedMessage> {
+    this.counters.restarts++;
+    this.#tracker.restart(until);
+    this.#last = undefined;
+    yield this.#lost("restart", 0n, (until ?? 0n) - 1n, message);
+    if (until === undefined || until > 0n) yield* this.#catchUp(0n, until);
+  }
+
+  /**
+   * Replays from a number on, up to `until`; what is missing there is lost. Where the batch before it is known, it is asked
+   * for too, and compared: another one means another engine.
+   */
   async *#catchUp(from: bigint, until: bigint | undefined): AsyncGenerator<SubscribedMessage> {
-    const { replayEndpoint, replayTimeoutMs = 5_000 } = this.#options;
+    const { replayEndpoint, replayLimits } = this.#options;
+    const last = from > 0n && this.#last?.sequence === from - 1n ? this.#last : undefined;
+    let proven = last === undefined;
     let next = from;
     let problem = "there is no replay endpoint";
     if (replayEndpoint !== undefined) {
       problem = "the publisher has not kept them";
       try {
-        for await (const message of replayEvents(replayEndpoint, from, replayTimeoutMs)) {
+        const start = last === undefined ? from : from - 1n;
+        for await (const message of replayEvents(replayEndpoint, start, replayLimits)) {
           if (this.#closed) return;
           const { sequence } = message;
+          if (!proven) {
+            proven = true;
+            if (!isSame(message, last!)) {
+              const why =
+                sequence === last!.sequence
+                  ? `batch ${sequence} is another than before`
+                  : `batch ${last!.sequence} is not kept any more, so that nobody can say whether the engine is the same`;
+              yield* this.#restarted(until, why);
+              return;
+            }
+            continue;
+          }
           if (until !== undefined && sequence >= until) break;
-          if (sequence < next) continue;
           if (sequence > next) yield this.#lost("gap", next, sequence - 1n, problem);
           next = sequence + 1n;
           this.#tracker.passed(next);
           yield this.#batch(message, true);
         }
       } catch (error) {
-        this.counters.failedReplays++;
-        problem = (error as Error).message;
+        problem = this.#replayFailed(error, from);
       }
     }
-    if (until === undefined || next >= until) return;
+    if (this.#closed) return;
+    if (until === undefined) {
+      // After a reconnection: the last batch was neither seen again nor another one in its place.
+      if (!proven) yield this.#unproven(from, problem);
+      return;
+    }
+    if (next >= until) return;
     this.#tracker.passed(until);
     yield this.#lost("gap", next, until - 1n, problem);
   }
 
-  #batch({ topic, sequence, payload }: EventMessage, replayed: boolean): SubscribedMessage {
+  #replayFailed(error: unknown, from: bigint): string {
+    if (!(error instanceof ReplayFailure)) throw error;
+    this.counters.failedReplays++;
+    this.counters.replayFailures[error.reason]++;
+    this.#report("replay", error.message, from);
+    return error.message;
+  }
+
+  #batch(message: EventMessage, replayed: boolean): SubscribedMessage {
+    const { topic, sequence, payload } = message;
+    // A payload is memory of one message, which nobody else writes to.
+    this.#last = message;
     let batch: DecodedEventBatch;
     try {
       batch = decodeEventBatch(payload);
     } catch (error) {
       this.counters.malformed++;
+      this.#report("batch", (error as Error).message, sequence);
       return this.#lost("malformed", sequence, sequence, (error as Error).message);
     }
     this.counters[replayed ? "replayed" : "batches"]++;
+    this.counters.malformedEvents += batch.malformedEvents;
     this.counters.unknownEvents += batch.unknownEvents;
     this.counters.unknownFields += batch.unknownFields;
+    for (const problem of batch.problems) this.#report("event", problem.message, sequence);
     return { kind: "batch", sequence, topic: Buffer.from(topic).toString(), batch, replayed };
   }
 
-  #lost(
-    reason: "gap" | "malformed" | "restart",
-    from: bigint,
-    to: bigint,
-    message: string,
-  ): SubscribedMessage {
-    if (reason !== "restart") this.counters.lost += Number(to - from + 1n);
+  #lost(reason: LostReason, from: bigint, to: bigint, message: string): SubscribedMessage {
+    if (reason === "gap" || reason === "malformed") this.counters.lost += Number(to - from + 1n);
     return { kind: "lost", reason, from, to, message };
   }
+
+  #report(reason: SubscriberProblem["reason"], message: string, sequence?: bigint): void {
+    try {
+      this.#options.onProblem?.({ reason, message, ...(sequence !== undefined && { sequence }) });
+    } catch {
+      // A listener that throws must not end the subscription.
+    }
+  }
+}
+
+/** Whether two messages are the same batch of the same engine: a batch holds the time at which it was made. */
+function isSame(a: EventMessage, b: EventMessage): boolean {
+  return a.sequence === b.sequence && Buffer.compare(a.payload, b.payload) === 0;
 }

@@ -21,12 +21,8 @@ export { type EncodeOptions, encodeEvent, encodeEventBatch } from "./encode-batc
 export { isBindEndpoint, offsetEndpointPort } from "./endpoint.js";
 export { blockHashId, EventHashes, type PromptHashes } from "./event-hashes.js";
 export { END_SEQ, EventLog, type EventLogOptions } from "./event-log.js";
-export {
-  EventSubscriber,
-  type EventSubscriberOptions,
-  type SubscribedMessage,
-  type SubscriberCounters,
-} from "./event-subscriber.js";
+export type { ReplayFailureReason } from "./event-replay.js";
+export { EventSubscriber, type SubscribedMessage } from "./event-subscriber.js";
 export { KvEventQuorum, MooncakeStoreKVEvents } from "./kv-event-aggregator.js";
 export {
   type AllBlocksCleared,
@@ -43,4 +39,10 @@ export {
   MEDIUM_STORAGE,
 } from "./kv-events.js";
 export { SequenceTracker, type SequenceVerdict } from "./sequence-tracker.js";
-export { ZmqEventPublisher, type ZmqEventPublisherOptions } from "./zmq-event-publisher.js";
+export type { EventSubscriberOptions } from "./subscriber-options.js";
+export type { SubscriberCounters, SubscriberProblem } from "./subscriber-problems.js";
+export {
+  type PublisherProblem,
+  ZmqEventPublisher,
+  type ZmqEventPublisherOptions,
+} from "./zmq-event-publisher.js";

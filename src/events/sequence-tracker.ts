@@ -36,6 +36,22 @@ export class SequenceTracker {
       : { kind: "next" };
   }
 
+  /**
+   * Another publisher is there: its first batch is due.
+   *
+   * @param lastLive the number of its live message that has come, if one has.
+   */
+  restart(lastLive?: bigint): void {
+    this.#due = 0n;
+    this.#lastLive = lastLive;
+  }
+
+  /** Nothing is known of the publisher any more: the next live message is the first of all. */
+  forget(): void {
+    this.#due = undefined;
+    this.#lastLive = undefined;
+  }
+
   /** Takes note that everything before `next` was delivered or given up. */
   passed(next: bigint): void {
     if (this.#due === undefined || next > this.#due) this.#due = next;

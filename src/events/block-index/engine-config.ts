@@ -5,9 +5,9 @@ import {
   type LayerSpec,
 } from "../../coordinator/kv-cache-spec.js";
 import { describe } from "../../errors.js";
+import { checkNames } from "../../lookup/options.js";
 import { DEFAULT_RELEASE, RELEASES, type Release } from "../../release.js";
 import { configError } from "../errors.js";
-import { checkNames } from "../options.js";
 
 /** A KV cache group as an index needs it: `BlockIndexGroup` of the schemas, where what has a default may be left out. */
 export type BlockIndexGroupInit = Pick<BlockIndexGroup, "kind" | "blockSize"> & {

@@ -1,6 +1,6 @@
 import { describe } from "../../errors.js";
+import { checkNames } from "../../lookup/options.js";
 import { configError } from "../errors.js";
-import { checkNames } from "../options.js";
 import { DEVICE } from "./block-holders.js";
 import type { MediaChoice } from "./prefix-match.js";
 
