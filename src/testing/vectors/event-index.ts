@@ -8,7 +8,11 @@ import type { JsonObject, JsonValue, VectorContext, VectorHandlers } from "./han
 import { bytes, isObject, list, number, object, optionalNumber, optionalText, text } from "./json.js";
 
 /** What a life says of its engines: with the groups, or only what no event tells. */
-export function readIndexedEngine(input: JsonObject, release: Release, withGroups: boolean): BlockIndexEngineInit {
+export function readIndexedEngine(
+  input: JsonObject,
+  release: Release,
+  withGroups: boolean,
+): BlockIndexEngineInit {
   const sizes = object(input, "group_block_sizes");
   const groups = list<JsonObject>(input, "groups");
   const numbered = [...groups.entries()];
@@ -20,7 +24,9 @@ export function readIndexedEngine(input: JsonObject, release: Release, withGroup
     ...(withGroups
       ? { groups: groups.map((group, index) => readGroup(group, number(sizes, String(index)))) }
       : {
-          eagleGroups: numbered.filter(([, group]) => group["is_eagle_group"] === true).map(([index]) => index),
+          eagleGroups: numbered
+            .filter(([, group]) => group["is_eagle_group"] === true)
+            .map(([index]) => index),
           chunkSizes: new Map(
             numbered.flatMap(([index, group]) => {
               const size = optionalNumber(group, "attention_chunk_size");
