@@ -11,6 +11,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   "prompt-lookup.ts":
     /the conversation: 48 of 100 tokens\nanother prompt: 0 of 99 tokens\nwithout a master: unknown: .*RPC_FAIL \(-900/,
   "lookup-client.ts": /48 of 100 tokens are stored/,
+  "kv-aware-proxy.ts":
+    /the same again: engine a, 64 of 65 tokens expected, 64 found\na longer one: engine a, 64 of 129 .*\nanother topic: engine b, 0 of/,
   "event-subscriber.ts": /the conversation: engine-b 144 tokens, engine-a 64 tokens/,
   "validate-metadata.ts":
     /loads 32 tokens, in \d+ bytes\na hit of 24 tokens, 1 tail key boundary\nLoadSpec of vllm-0.33 at \$\.vllm_cached_tokens: -1 /,
