@@ -23,6 +23,7 @@ const REQUIRED = [
   "request.jsonl",
   "engine_e2e.jsonl",
   "kv_events.jsonl",
+  "kv_index.jsonl",
   "lookup_wire.jsonl",
   "scheduler_trace.jsonl",
   "worker_store_ops.jsonl",
