@@ -1,11 +1,11 @@
 import { EVENT_KINDS } from "../../generated/typescript/event-fields.js";
 import { type EventField, hasField } from "../../generated/typescript/runtime/event-field.js";
 import { describe } from "../errors.js";
-import type { ExternalBlockHash } from "../hash/external-block-hash.js";
-import { DEFAULT_RELEASE, type Release } from "../release.js";
+import { checkNames, releaseOption, wordOption } from "../lookup/options.js";
+import type { Release } from "../release.js";
 import { eventError } from "./errors.js";
-import type { EventHashes } from "./event-hashes.js";
-import type { ExtraKey, KVCacheEvent, KVEventBatch } from "./kv-events.js";
+import { EventHashes } from "./event-hashes.js";
+import type { KVCacheEvent, KVEventBatch } from "./kv-events.js";
 import { MessagePackWriter } from "./message-pack-writer.js";
 
 /** Which of the forms that events have had on the wire to write. */
@@ -18,15 +18,33 @@ export interface EncodeOptions {
   readonly batchForm?: "array" | "map" | "tagged-map" | undefined;
 }
 
+/** Which forms to write, checked and filled in. */
+interface Forms {
+  readonly release: Release;
+  readonly eventForm: "map" | "array";
+  readonly batchForm: "array" | "map" | "tagged-map";
+}
+
+/** Names of the options. */
+const NAMES: readonly (keyof EncodeOptions)[] = ["release", "eventForm", "batchForm"];
+
 /**
- * A batch as an engine publishes it, byte for byte.
+ * A batch as an engine publishes it, byte for byte. What it gives, `decodeEventBatch` reads.
  *
- * @throws MooncakeKvError `ERR_SCHEMA` for a member of the wrong kind, or one that the release does not have.
+ * @throws MooncakeKvError `ERR_SCHEMA` for a member of the wrong kind, or one that the release does not have;
+ * `ERR_CONFIG` for options that nobody knows.
  */
 export function encodeEventBatch(batch: KVEventBatch, options: EncodeOptions = {}): Uint8Array {
+  const forms = checkedForms("encodeEventBatch", options);
+  if (typeof batch !== "object" || batch === null)
+    throw eventError(`${describe(batch)} is no batch of events`, { batch });
   const writer = new MessagePackWriter();
   const { ts, events, dataParallelRank } = batch;
-  const form = options.batchForm ?? "array";
+  if (!Number.isFinite(ts)) throw eventError(`ts is ${describe(ts)}; it must be a time in seconds`, { ts });
+  if (!Array.isArray(events))
+    throw eventError(`events is ${describe(events)}; it must be a list of events`, { events });
+  if (dataParallelRank !== null) checkCount("data_parallel_rank", dataParallelRank);
+  const form = forms.batchForm;
   const tagged = form === "tagged-map";
   if (form === "array") writer.list(3).float(ts);
   else {
@@ -35,7 +53,7 @@ export function encodeEventBatch(batch: KVEventBatch, options: EncodeOptions = {
     writer.text("ts").float(ts).text("events");
   }
   writer.list(events.length);
-  for (const event of events) writeEvent(writer, event, options);
+  for (const event of events) writeEvent(writer, event, forms);
   if (form !== "array" && dataParallelRank === null) return writer.finish();
   if (form !== "array") writer.text("data_parallel_rank");
   return (dataParallelRank === null ? writer.nil() : writer.integer(dataParallelRank)).finish();
@@ -44,27 +62,33 @@ export function encodeEventBatch(batch: KVEventBatch, options: EncodeOptions = {
 /**
  * One event as it lies in a batch.
  *
- * @throws MooncakeKvError `ERR_SCHEMA` for a member of the wrong kind, or one that the release does not have.
+ * @throws MooncakeKvError `ERR_SCHEMA` for a member of the wrong kind, or one that the release does not have;
+ * `ERR_CONFIG` for options that nobody knows.
  */
 export function encodeEvent(event: KVCacheEvent, options: EncodeOptions = {}): Uint8Array {
   const writer = new MessagePackWriter();
-  writeEvent(writer, event, options);
+  writeEvent(writer, event, checkedForms("encodeEvent", options));
   return writer.finish();
 }
 
-function writeEvent(writer: MessagePackWriter, event: KVCacheEvent, options: EncodeOptions): void {
-  const { release = DEFAULT_RELEASE, eventForm = "map" } = options;
+function checkedForms(where: string, options: EncodeOptions): Forms {
+  checkNames(where, options, NAMES);
+  return {
+    release: releaseOption(options.release),
+    eventForm: wordOption("eventForm", options.eventForm ?? "map", ["map", "array"]),
+    batchForm: wordOption("batchForm", options.batchForm ?? "array", ["array", "map", "tagged-map"]),
+  };
+}
+
+function writeEvent(writer: MessagePackWriter, event: KVCacheEvent, { release, eventForm }: Forms): void {
   const fields = Object.hasOwn(EVENT_KINDS, event?.type) ? EVENT_KINDS[event.type]!.fields : undefined;
   if (fields === undefined)
     throw eventError(`there is no event ${describe(event?.type)}`, { type: event?.type });
   const values = event as unknown as Readonly<Record<string, unknown>>;
   const known = fields.filter((field) => hasField(release, field));
-  for (const field of fields)
-    if (!known.includes(field) && (values[field.member] ?? null) !== null)
-      throw eventError(`the ${event.type} of ${release} has no ${field.name}`, {
-        release,
-        field: field.name,
-      });
+  for (const [member, value] of Object.entries(values))
+    if (member !== "type" && (value ?? null) !== null && !known.some((field) => field.member === member))
+      throw eventError(`the ${event.type} of ${release} has no ${member}`, { release, member });
   const written =
     eventForm === "array"
       ? known
@@ -85,35 +109,69 @@ function writeField(writer: MessagePackWriter, { kind, name, nullable }: EventFi
     return;
   }
   switch (kind) {
-    case "hashes": {
-      const hashes = value as EventHashes;
-      writer.list(hashes.length);
-      for (const hash of hashes) writeHash(writer, hash);
+    case "hashes":
+      if (!(value instanceof EventHashes))
+        throw eventError(`${name} is ${describe(value)}; it must be EventHashes: see EventHashes.from`, {
+          field: name,
+        });
+      writer.list(value.length);
+      for (const hash of value) writeHash(writer, name, hash);
       return;
-    }
     case "hash":
-      writeHash(writer, value as ExternalBlockHash);
+      writeHash(writer, name, value);
       return;
-    case "tokens": {
-      const tokens = value as Uint32Array;
-      writer.list(tokens.length);
-      for (const token of tokens) writer.integer(token);
+    case "tokens":
+      if (!(value instanceof Uint32Array))
+        throw eventError(`${name} is ${describe(value)}; it must be a Uint32Array`, { field: name });
+      writer.list(value.length);
+      for (const token of value) writer.integer(token);
       return;
-    }
     case "integer":
-      writer.integer(value as number);
+      writer.integer(checkCount(name, value));
       return;
     case "text":
       writer.text(value as string);
       return;
     case "anyLists":
+      writer.list(checkList(name, value).length);
+      for (const item of value as readonly unknown[])
+        if (item === null) writer.nil();
+        else {
+          writer.list(checkList(name, item).length);
+          for (const key of item as readonly unknown[]) writer.value(key);
+        }
+      return;
     case "integerLists":
-      writer.value(value as readonly ExtraKey[]);
+      writer.list(checkList(name, value).length);
+      for (const item of value as readonly unknown[]) {
+        writer.list(checkList(name, item).length);
+        for (const count of item as readonly unknown[]) writer.integer(checkCount(name, count));
+      }
       return;
   }
 }
 
-function writeHash(writer: MessagePackWriter, hash: ExternalBlockHash): void {
+function checkCount(name: string, value: unknown): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0)
+    throw eventError(`${name} is ${describe(value)}; it must be a whole number from 0 to 2^53 - 1`, {
+      field: name,
+      value,
+    });
+  return value as number;
+}
+
+function checkList(name: string, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value))
+    throw eventError(`${name} has ${describe(value)} where a list must be`, { field: name, value });
+  return value;
+}
+
+function writeHash(writer: MessagePackWriter, name: string, hash: unknown): void {
   if (hash instanceof Uint8Array) writer.bin(hash);
-  else writer.integer(hash);
+  else if (typeof hash === "bigint") writer.integer(hash);
+  else
+    throw eventError(`${name} has ${describe(hash)}; a block hash is bytes, or a bigint of 64 bits`, {
+      field: name,
+      hash,
+    });
 }

@@ -131,7 +131,7 @@ export class EventReader {
     for (let index = 0; index < length; index++) {
       const field = kind.fields[index];
       if (field === undefined) this.#unknownField();
-      else values[index] = readField(reader, field);
+      else values[index] = this.#read(field);
     }
     return kind.finish(values);
   }
@@ -155,7 +155,7 @@ export class EventReader {
       const length = reader.spanLength;
       const field = kind.find(reader.bytes, start, length, guess);
       if (field !== undefined) {
-        values[field.index] = readField(reader, field);
+        values[field.index] = this.#read(field);
         guess = field.index + 1;
       } else if (isName(TYPE, reader.bytes, start, length)) reader.skip();
       else this.#unknownField();
@@ -192,32 +192,47 @@ export class EventReader {
     return undefined;
   }
 
+  #read(field: ReadField): unknown {
+    const reader = this.#reader;
+    if (reader.isNull()) {
+      if (!field.nullable) throw new MessagePackFault(`${field.name} is null`);
+      return null;
+    }
+    switch (field.code) {
+      case CODES.hashes:
+        return readHashes(reader);
+      case CODES.hash:
+        return reader.externalHash();
+      case CODES.tokens:
+        return reader.tokens();
+      case CODES.integer:
+        return reader.count();
+      case CODES.text:
+        return reader.text();
+      case CODES.anyLists:
+        return this.#anyLists();
+      default:
+        return readList(reader, readCounts);
+    }
+  }
+
+  /** Lists of anything; null for what nothing here can hold, such as maps, which is then a field that nobody knows. */
+  #anyLists(): unknown {
+    const reader = this.#reader;
+    const begin = reader.offset;
+    try {
+      return readList(reader, readAnyList);
+    } catch (error) {
+      if (!(error instanceof MessagePackFault)) throw error;
+      reader.offset = begin;
+      this.#unknownField();
+      return null;
+    }
+  }
+
   #unknownField(): void {
     this.unknownFields++;
     this.#reader.skip();
-  }
-}
-
-function readField(reader: MessagePackReader, field: ReadField): unknown {
-  if (reader.isNull()) {
-    if (!field.nullable) throw new MessagePackFault(`${field.name} is null`);
-    return null;
-  }
-  switch (field.code) {
-    case CODES.hashes:
-      return readHashes(reader);
-    case CODES.hash:
-      return reader.externalHash();
-    case CODES.tokens:
-      return reader.tokens();
-    case CODES.integer:
-      return reader.count();
-    case CODES.text:
-      return reader.text();
-    case CODES.anyLists:
-      return readList(reader, readAnyList);
-    default:
-      return readList(reader, readCounts);
   }
 }
 

@@ -1,7 +1,7 @@
 import { LITTLE_ENDIAN, writeIdWords } from "./event-hashes.js";
 
-/** Lists inside lists that an unknown value may have. */
-const MAX_DEPTH = 32;
+/** Lists inside lists that an extra key may have. */
+export const MAX_DEPTH = 32;
 
 /** What is wrong with the bytes; the caller says which bytes they are. It has no stack: events can be wrong by the thousands. */
 export class MessagePackFault extends Error {
@@ -14,6 +14,15 @@ export class MessagePackFault extends Error {
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
+
+/** Bytes that a value of each head from 0xc0 to 0xdf has but for what its length counts: head, length, kind, number. */
+const FIXED_BYTES = Uint8Array.of(
+  ...[1, 0, 1, 1, 2, 3, 5, 3, 4, 6, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 2, 3, 5, 3, 5, 3, 5],
+);
+/** Bytes of the length behind each of these heads. */
+const LENGTH_BYTES = Uint8Array.of(
+  ...[0, 0, 0, 0, 1, 2, 4, 1, 2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 2, 4, 2, 4],
+);
 
 /** Texts of fewer bytes are remembered: most are names of media and kinds, the same in every event. */
 const LONGEST_KNOWN = 32;
@@ -30,8 +39,10 @@ const known: (KnownText | undefined)[] = new Array(2048);
 const ONE = new Uint32Array(2);
 
 const SCRATCH = new Uint8Array(8);
-const SCRATCH_FLOATS = new Float64Array(SCRATCH.buffer);
-const SCRATCH_BIGINTS = new BigUint64Array(SCRATCH.buffer);
+const SCRATCH_FLOAT32 = new Float32Array(SCRATCH.buffer);
+const SCRATCH_FLOAT64 = new Float64Array(SCRATCH.buffer);
+const SCRATCH_UINT64 = new BigUint64Array(SCRATCH.buffer);
+const SCRATCH_INT64 = new BigInt64Array(SCRATCH.buffer);
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -42,7 +53,6 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  */
 export class MessagePackReader {
   readonly bytes: Uint8Array;
-  #view: DataView | undefined;
   offset = 0;
   /** Bytes of the text that `span` found last. */
   spanLength = 0;
@@ -121,21 +131,23 @@ export class MessagePackReader {
     if (head < 0x80 || head >= 0xe0) return this.#taken(1, head < 0x80 ? head : head - 256);
     switch (head) {
       case 0xcc:
-        return this.#taken(2, this.#need(2).getUint8(this.offset + 1));
+        return this.#taken(2, this.#uint8(1));
       case 0xcd:
         return this.#taken(3, this.#uint16(1));
       case 0xce:
         return this.#taken(5, this.#uint32(1));
       case 0xcf:
-        return this.#taken(9, narrow(this.#need(9).getBigUint64(this.offset + 1)));
+        this.#scratch(8);
+        return narrow(SCRATCH_UINT64[0]!);
       case 0xd0:
-        return this.#taken(2, this.#need(2).getInt8(this.offset + 1));
+        return this.#taken(2, (this.#uint8(1) << 24) >> 24);
       case 0xd1:
-        return this.#taken(3, this.#need(3).getInt16(this.offset + 1));
+        return this.#taken(3, (this.#uint16(1) << 16) >> 16);
       case 0xd2:
-        return this.#taken(5, this.#need(5).getInt32(this.offset + 1));
+        return this.#taken(5, this.#uint32(1) | 0);
       case 0xd3:
-        return this.#taken(9, narrow(this.#need(9).getBigInt64(this.offset + 1)));
+        this.#scratch(8);
+        return narrow(SCRATCH_INT64[0]!);
     }
     throw this.fault("a whole number");
   }
@@ -144,10 +156,13 @@ export class MessagePackReader {
   float(): number {
     const head = this.peek();
     if (head === 0xcb) {
-      this.#scratch();
-      return SCRATCH_FLOATS[0]!;
+      this.#scratch(8);
+      return SCRATCH_FLOAT64[0]!;
     }
-    if (head === 0xca) return this.#taken(5, this.#need(5).getFloat32(this.offset + 1));
+    if (head === 0xca) {
+      this.#scratch(4);
+      return SCRATCH_FLOAT32[0]!;
+    }
     return Number(this.integer());
   }
 
@@ -165,7 +180,7 @@ export class MessagePackReader {
     let length = head & 0x1f;
     if (head < 0xa0 || head > 0xbf) {
       if (head === 0xd9) {
-        length = this.#need(2).getUint8(this.offset + 1);
+        length = this.#uint8(1);
         start = this.offset + 2;
       } else if (head === 0xda) {
         length = this.#uint16(1);
@@ -184,7 +199,7 @@ export class MessagePackReader {
   bin(): Uint8Array {
     const head = this.peek();
     let [start, length] = [0, 0];
-    if (head === 0xc4) [start, length] = [this.offset + 2, this.#need(2).getUint8(this.offset + 1)];
+    if (head === 0xc4) [start, length] = [this.offset + 2, this.#uint8(1)];
     else if (head === 0xc5) [start, length] = [this.offset + 3, this.#uint16(1)];
     else if (head === 0xc6) [start, length] = [this.offset + 5, this.#uint32(1)];
     else throw this.fault("bytes");
@@ -227,8 +242,8 @@ export class MessagePackReader {
   /** A block hash by itself, as it was published: its bytes, or an unsigned integer. */
   externalHash(): Uint8Array | bigint {
     if (this.peek() === 0xcf) {
-      this.#scratch();
-      return SCRATCH_BIGINTS[0]!;
+      this.#scratch(8);
+      return SCRATCH_UINT64[0]!;
     }
     const bytes = this.hash(ONE, 0);
     return bytes ?? (BigInt(ONE[1]!) << 32n) | BigInt(ONE[0]!);
@@ -267,30 +282,49 @@ export class MessagePackReader {
   /** A value as extra keys have it: null, boolean, number, text, bytes, or a list of these. Maps are refused. */
   value(depth: number = 0): unknown {
     const head = this.peek();
-    if (depth > MAX_DEPTH) throw new MessagePackFault(`more than ${MAX_DEPTH} lists lie in each other`);
     if (this.isNull()) return null;
     if (head === 0xc2 || head === 0xc3) return this.#taken(1, head === 0xc3);
     if (head === 0xca || head === 0xcb) return this.float();
     if (head >= 0xc4 && head <= 0xc6) return this.bin();
     if (this.isText()) return this.text();
-    if (this.isList()) return Array.from({ length: this.listLength() }, () => this.value(depth + 1));
-    return this.integer();
+    if (!this.isList()) return this.integer();
+    if (depth >= MAX_DEPTH) throw new MessagePackFault(`more than ${MAX_DEPTH} lists lie in each other`);
+    // No room is made for what the list announces: lists inside lists can each announce all bytes that are left.
+    const items: unknown[] = [];
+    for (let left = this.listLength(); left > 0; left--) items.push(this.value(depth + 1));
+    return items;
   }
 
   /** Passes over a value of any kind. */
   skip(): void {
+    const { bytes } = this;
+    const end = bytes.length;
+    let at = this.offset;
     // Values that are still due, over all open lists and maps; one byte at least each.
     for (let due = 1; due > 0; due--) {
-      const head = this.peek();
-      if (this.isList()) due += this.listLength();
-      else if (this.isMap()) due += 2 * this.mapLength();
-      else if (this.isText()) this.span();
-      else if (head >= 0xc4 && head <= 0xc9) this.#skipSized(head);
-      else if (head >= 0xd4 && head <= 0xd8) this.#end(this.offset + 2 + (1 << (head - 0xd4)));
-      else if (head === 0xc0 || head === 0xc2 || head === 0xc3) this.offset++;
-      else if (head === 0xc1) throw this.fault("a value");
-      else this.float();
+      const head = at < end ? bytes[at]! : 0xc0;
+      if (head < 0x80 || head >= 0xe0) at++;
+      else if (head < 0xc0) {
+        if (head >= 0xa0) at += head & 0x1f;
+        else due += head >= 0x90 ? head & 0x0f : 2 * (head & 0x0f);
+        at++;
+      } else {
+        const place = head - 0xc0;
+        let length = 0;
+        for (let digit = 1; digit <= LENGTH_BYTES[place]!; digit++)
+          length = length * 256 + (bytes[at + digit] ?? 0);
+        if (head === 0xc1) {
+          this.offset = at;
+          throw this.fault("a value");
+        }
+        at += FIXED_BYTES[place]!;
+        if (head >= 0xde) due += 2 * length;
+        else if (head >= 0xdc) due += length;
+        else at += length;
+      }
+      if (at + due - 1 > end) throw new MessagePackFault("the bytes end in the middle");
     }
+    this.offset = at;
   }
 
   /** What is wrong where another kind of value was expected. */
@@ -298,16 +332,6 @@ export class MessagePackReader {
     return new MessagePackFault(
       `byte ${this.offset} (0x${(head ?? 0).toString(16).padStart(2, "0")}) does not begin ${expected}`,
     );
-  }
-
-  /** Bytes (c4 to c6) and extension values (c7 to c9, with a byte for their type). */
-  #skipSized(head: number): void {
-    const extension = head >= 0xc7 ? 1 : 0;
-    const width = 1 << ((head - 0xc4) % 3);
-    this.#need(1 + width);
-    const length =
-      width === 1 ? this.bytes[this.offset + 1]! : width === 2 ? this.#uint16(1) : this.#uint32(1);
-    this.#end(this.offset + 1 + width + extension + length);
   }
 
   #knownText(start: number, length: number): string {
@@ -343,11 +367,11 @@ export class MessagePackReader {
     return length;
   }
 
-  /** Takes a value of 8 bytes behind its head into the scratch memory: faster for one or two than a view of all bytes. */
-  #scratch(): void {
+  /** Takes a number of some bytes behind its head into the scratch memory: a view of the bytes costs more than an event. */
+  #scratch(width: number): void {
     const { bytes, offset } = this;
-    this.#end(offset + 9);
-    for (let at = 0; at < 8; at++) SCRATCH[LITTLE_ENDIAN ? 7 - at : at] = bytes[offset + 1 + at]!;
+    this.#end(offset + 1 + width);
+    for (let at = 0; at < width; at++) SCRATCH[LITTLE_ENDIAN ? width - 1 - at : at] = bytes[offset + 1 + at]!;
   }
 
   #taken<T>(width: number, value: T): T {
@@ -355,19 +379,28 @@ export class MessagePackReader {
     return value;
   }
 
+  #uint8(at: number): number {
+    this.#need(at + 1);
+    return this.bytes[this.offset + at]!;
+  }
+
   #uint16(at: number): number {
-    return this.#need(at + 2).getUint16(this.offset + at);
+    this.#need(at + 2);
+    const { bytes, offset } = this;
+    return (bytes[offset + at]! << 8) | bytes[offset + at + 1]!;
   }
 
   #uint32(at: number): number {
-    return this.#need(at + 4).getUint32(this.offset + at);
+    this.#need(at + 4);
+    const { bytes, offset } = this;
+    const start = offset + at;
+    return (
+      ((bytes[start]! << 24) | (bytes[start + 1]! << 16) | (bytes[start + 2]! << 8) | bytes[start + 3]!) >>> 0
+    );
   }
 
-  /** The view, if as many bytes are left. */
-  #need(bytes: number): DataView {
+  #need(bytes: number): void {
     if (this.offset + bytes > this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
-    this.#view ??= new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
-    return this.#view;
   }
 
   /** Goes on behind a value. */

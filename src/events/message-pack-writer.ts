@@ -1,5 +1,6 @@
 import { describe } from "../errors.js";
 import { eventError } from "./errors.js";
+import { MAX_DEPTH } from "./message-pack-reader.js";
 
 /** Writes MessagePack values one after the other, byte for byte as Python's msgspec does. */
 export class MessagePackWriter {
@@ -97,9 +98,10 @@ export class MessagePackWriter {
   /**
    * A value of any kind that extra keys may have.
    *
-   * @throws MooncakeKvError `ERR_SCHEMA` for another value.
+   * @param depth lists around it that count; readers take so many and no more.
+   * @throws MooncakeKvError `ERR_SCHEMA` for another value, and for one that lies in too many lists or in itself.
    */
-  value(value: unknown): this {
+  value(value: unknown, depth: number = 0): this {
     if (value === null) return this.nil();
     if (typeof value === "boolean") return this.boolean(value);
     if (typeof value === "string") return this.text(value);
@@ -109,8 +111,10 @@ export class MessagePackWriter {
     if (value instanceof Uint8Array) return this.bin(value);
     if (!Array.isArray(value))
       throw eventError(`${describe(value)} has no form in MessagePack here`, { value });
+    if (depth >= MAX_DEPTH)
+      throw eventError(`more than ${MAX_DEPTH} lists lie in each other`, { depth: MAX_DEPTH });
     this.list(value.length);
-    for (const item of value) this.value(item);
+    for (const item of value) this.value(item, depth + 1);
     return this;
   }
 
