@@ -1,4 +1,5 @@
 import { pathToFileURL } from "node:url";
+import { Decoder } from "@msgpack/msgpack";
 import {
   BlockIndex,
   blockRemoved,
@@ -10,9 +11,12 @@ import {
 } from "../src/events/index.js";
 
 // What a router does with each event: decode it, and take note of it in the index. And what it asks for each prompt.
+// Beside it, what @msgpack/msgpack needs to read the same bytes to plain objects, unchecked.
 
 const BLOCK_SIZE = 16;
 const BATCHES = 2_000;
+/** Events of the batches that have many: an engine publishes what a step has done as one batch. */
+const MANY = 100;
 
 /** Numbers that look random and are the same in each run. */
 function random(seed: number): () => number {
@@ -36,22 +40,71 @@ function storedEvents(blocks: number, next: () => number): KVCacheEvent[] {
       tokenIds: Uint32Array.from({ length: blocks * BLOCK_SIZE }, () => next() % 200_000),
       blockSize: BLOCK_SIZE,
       medium: "GPU",
+      extraKeys: new Array(blocks).fill(null),
       groupIdx: 0,
       kvCacheSpecKind: "full_attention",
     }),
   );
 }
 
+/** Microseconds of `count` calls in a row, for each. */
+function timed(count: number, call: (index: number) => void): number {
+  const started = performance.now();
+  for (let index = 0; index < count; index++) call(index);
+  return ((performance.now() - started) * 1000) / count;
+}
+
 /** Microseconds of one of `count` calls: best of some rounds. */
 function best(count: number, rounds: number, prepare: () => (index: number) => void): number {
   let least = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < rounds; round++) {
-    const call = prepare();
-    const started = performance.now();
-    for (let index = 0; index < count; index++) call(index);
-    least = Math.min(least, ((performance.now() - started) * 1000) / count);
-  }
+  for (let round = 0; round < rounds; round++) least = Math.min(least, timed(count, prepare()));
   return least;
+}
+
+/** What reads the payload of a batch. */
+type Read = (payload: Uint8Array) => unknown;
+
+/** What the readers gave last, so that none of their work is left out. */
+let read: unknown;
+
+/** Microseconds an event for each of some readers, which take turns: best of some rounds. */
+function readers(
+  payloads: readonly Uint8Array[],
+  rounds: number,
+  perPayload: number,
+  calls: readonly Read[],
+) {
+  const least = calls.map(() => Number.POSITIVE_INFINITY);
+  for (let round = 0; round < rounds; round++)
+    for (const [at, call] of calls.entries()) {
+      const time = timed(payloads.length, (index) => {
+        read = call(payloads[index]!);
+      });
+      least[at] = Math.min(least[at]!, time / perPayload);
+    }
+  return least;
+}
+
+/** Decoding events, so many a batch, beside a reader that knows nothing of events. */
+function decoding(name: string, events: readonly KVCacheEvent[], perBatch: number): number {
+  const payloads = Array.from({ length: Math.floor(events.length / perBatch) }, (_, at) =>
+    encodeEventBatch({
+      ts: 1,
+      events: events.slice(at * perBatch, (at + 1) * perBatch),
+      dataParallelRank: 0,
+    }),
+  );
+  const general = new Decoder({ useBigInt64: true });
+  const [ours, theirs] = readers(payloads, 40, perBatch, [
+    decodeEventBatch,
+    (payload) => general.decode(payload),
+  ]);
+  if (read === undefined) throw new Error("nothing was read");
+  const title = perBatch === 1 ? name : `${name}, ${perBatch} a batch`;
+  report(`events.decode.${title}`, ours!, "us/event", { bytes: payloads[0]!.length });
+  report(`events.decode by @msgpack/msgpack.${title}`, theirs!, "us/event");
+  report(`events.decode / @msgpack/msgpack.${title}`, ours! / theirs!, "ratio");
+  return ours!;
 }
 
 function report(name: string, value: number, unit: string, more: Record<string, unknown> = {}): void {
@@ -61,14 +114,12 @@ function report(name: string, value: number, unit: string, more: Record<string, 
 const newIndex = (capacity = 2 ** 18) => new BlockIndex({ blockSize: BLOCK_SIZE, capacity });
 
 function compare(name: string, events: readonly KVCacheEvent[], before: readonly KVCacheEvent[] = []): void {
-  const payloads = events.map((event) => encodeEventBatch({ ts: 1, events: [event], dataParallelRank: 0 }));
-  const decode = best(payloads.length, 8, () => (index) => void decodeEventBatch(payloads[index]!));
+  const decode = decoding(name, events, 1);
   const update = best(events.length, 8, () => {
     const index = newIndex();
     for (const event of before) index.apply("engine", event);
     return (at) => index.apply("engine", events[at]!);
   });
-  report(`events.decode.${name}`, decode, "us/event", { bytes: payloads[0]!.length });
   report(`events.index.${name}`, update, "us/event");
   report(`events.index / decode.${name}`, update / decode, "ratio");
 }
@@ -80,9 +131,12 @@ export async function run(): Promise<void> {
     const stored = storedEvents(blocks, next);
     compare(`stored.${blocks} blocks`, stored);
     const removed = stored.map((event) =>
-      blockRemoved({ ...(event as object), blockHashes: hashesOf(event) }),
+      blockRemoved({ blockHashes: hashesOf(event), medium: "GPU", groupIdx: 0 }),
     );
     compare(`removed.${blocks} blocks`, removed, stored);
+    if (blocks > 1) continue;
+    decoding("stored.1 blocks", stored, MANY);
+    decoding("removed.1 blocks", removed, MANY);
   }
   compare(
     "cleared",
