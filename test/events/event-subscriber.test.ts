@@ -1,7 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Router } from "zeromq";
 import { isMooncakeKvError } from "../../src/errors.js";
@@ -15,25 +11,11 @@ import {
   type SubscriberProblem,
 } from "../../src/events/index.js";
 import { loadZeroMq } from "../../src/lookup/zeromq.js";
+import { socketSuite } from "../helpers/socket-suite.js";
 
 // What can go wrong between an engine and who follows it. The engines are sockets whose frames a test writes.
 
-const test = suite("event subscriber");
-let folder = "";
-const open: { close(): unknown }[] = [];
-
-test.before.each(async () => {
-  folder = await mkdtemp(join(tmpdir(), "mkv-"));
-});
-test.after.each(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-  await rm(folder, { recursive: true });
-});
-
-const keep = <T extends { close(): unknown }>(resource: T): T => {
-  open.push(resource);
-  return resource;
-};
+const { test, folder, keep } = socketSuite("event subscriber");
 const batch = (id: number) => ({
   ts: id,
   events: [blockStored({ blockHashes: EventHashes.from([BigInt(id)]), blockSize: 16, medium: "GPU" })],
@@ -52,11 +34,11 @@ const fromLog =
 async function engine(answer?: Answer) {
   const { XPublisher, Router } = await loadZeroMq();
   const pub = keep(new XPublisher({ linger: 0 }));
-  await pub.bind(`ipc://${folder}/pub`);
+  await pub.bind(`ipc://${folder()}/pub`);
   const router = keep(new Router({ linger: 0 }));
   const asked: bigint[] = [];
   if (answer !== undefined) {
-    await router.bind(`ipc://${folder}/replay`);
+    await router.bind(`ipc://${folder()}/replay`);
     void (async () => {
       while (!router.closed) {
         const request = await router.receive().catch(() => undefined);
@@ -73,7 +55,7 @@ async function engine(answer?: Answer) {
     /** Resolves once somebody listens. */
     listened: () => pub.receive(),
     close: async () => {
-      await pub.unbind(`ipc://${folder}/pub`).catch(() => {});
+      await pub.unbind(`ipc://${folder()}/pub`).catch(() => {});
       pub.close();
       router.close();
     },
@@ -84,8 +66,8 @@ function follow(options: Partial<EventSubscriberOptions> = {}) {
   const problems: SubscriberProblem[] = [];
   const subscriber = keep(
     new EventSubscriber({
-      endpoint: `ipc://${folder}/pub`,
-      replayEndpoint: `ipc://${folder}/replay`,
+      endpoint: `ipc://${folder()}/pub`,
+      replayEndpoint: `ipc://${folder()}/replay`,
       from: "now",
       onProblem: (problem) => problems.push(problem),
       ...options,

@@ -1,7 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import {
@@ -16,27 +12,13 @@ import {
   type ZmqEventPublisherOptions,
 } from "../../src/events/index.js";
 import { loadZeroMq } from "../../src/lookup/zeromq.js";
+import { socketSuite } from "../helpers/socket-suite.js";
 
 // Real sockets, in a folder of their own; everything is closed in the end, or the test would not end.
 
-const test = suite("event sockets");
-let folder = "";
-const open: { close(): unknown }[] = [];
-
-test.before.each(async () => {
-  folder = await mkdtemp(join(tmpdir(), "mkv-"));
-});
-test.after.each(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-  await rm(folder, { recursive: true });
-});
-
-const keep = <T extends { close(): unknown }>(resource: T): T => {
-  open.push(resource);
-  return resource;
-};
-const endpoint = () => `ipc://${folder}/pub`;
-const replayEndpoint = () => `ipc://${folder}/replay`;
+const { test, folder, keep } = socketSuite("event sockets");
+const endpoint = () => `ipc://${folder()}/pub`;
+const replayEndpoint = () => `ipc://${folder()}/replay`;
 const publisher = async (options: ZmqEventPublisherOptions = {}) =>
   keep(await ZmqEventPublisher.open({ endpoint: endpoint(), replayEndpoint: replayEndpoint(), ...options }));
 const subscriber = (options: Partial<EventSubscriberOptions> = {}) =>
@@ -151,7 +133,7 @@ test("without a replay endpoint a gap is lost; a new engine is a restart; garbag
 
 test("a replay that falls silent is given up after its time", async () => {
   const engine = await publisher({ replayEndpoint: undefined });
-  const events = subscriber({ replayEndpoint: `ipc://${folder}/nobody`, replayTimeoutMs: 60 });
+  const events = subscriber({ replayEndpoint: `ipc://${folder()}/nobody`, replayTimeoutMs: 60 });
   let seen = "";
   const reading = (async () => {
     for await (const message of events) {
@@ -249,16 +231,16 @@ test("an index follows two engines", async () => {
   const names = ["a", "b"];
   for (const name of names) {
     const engine = await publisher({
-      endpoint: `ipc://${folder}/${name}`,
-      replayEndpoint: `ipc://${folder}/${name}r`,
+      endpoint: `ipc://${folder()}/${name}`,
+      replayEndpoint: `ipc://${folder()}/${name}r`,
     });
     for (let id = 0; id < (name === "a" ? 2 : 3); id++) await engine.publish(batch(id));
   }
   await Promise.all(
     names.map(async (name) => {
       const events = subscriber({
-        endpoint: `ipc://${folder}/${name}`,
-        replayEndpoint: `ipc://${folder}/${name}r`,
+        endpoint: `ipc://${folder()}/${name}`,
+        replayEndpoint: `ipc://${folder()}/${name}r`,
       });
       for await (const message of events) {
         index.applyMessage(name, message);
@@ -277,7 +259,7 @@ test("an index follows two engines", async () => {
 
 test("endpoints that can't be used are refused", async () => {
   for (const options of [
-    { endpoint: `ipc://${folder}/no/such/folder` },
+    { endpoint: `ipc://${folder()}/no/such/folder` },
     { endpoint: endpoint(), dataParallelRank: 1 },
     { endpoint: endpoint(), bufferSteps: -1 },
     { endpoint: "tcp://127.0.0.1:0", replayEndpoint: "nonsense" },

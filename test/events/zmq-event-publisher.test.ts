@@ -1,28 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { EventLog, type PublisherProblem, ZmqEventPublisher } from "../../src/events/index.js";
 import { loadZeroMq } from "../../src/lookup/zeromq.js";
+import { socketSuite } from "../helpers/socket-suite.js";
 
-const test = suite("event publisher");
-let folder = "";
-const open: { close(): unknown }[] = [];
-
-test.before.each(async () => {
-  folder = await mkdtemp(join(tmpdir(), "mkv-"));
-});
-test.after.each(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-  await rm(folder, { recursive: true });
-});
-
-const keep = <T extends { close(): unknown }>(resource: T): T => {
-  open.push(resource);
-  return resource;
-};
+const { test, folder, keep } = socketSuite("event publisher");
 const configError = (error: unknown) => isMooncakeKvError(error, "ERR_CONFIG");
 const batch = { ts: 1, events: [], dataParallelRank: null };
 
@@ -30,8 +12,8 @@ test("a replay request is exactly 8 bytes: others are refused, and the publisher
   const problems: PublisherProblem[] = [];
   const publisher = keep(
     await ZmqEventPublisher.open({
-      endpoint: `ipc://${folder}/pub`,
-      replayEndpoint: `ipc://${folder}/replay`,
+      endpoint: `ipc://${folder()}/pub`,
+      replayEndpoint: `ipc://${folder()}/replay`,
       onProblem: (problem) => {
         problems.push(problem);
         throw new Error("a listener that throws");
@@ -67,7 +49,7 @@ test("a log replays from a number of 8 bytes and nothing else", () => {
 });
 
 test("a closed publisher publishes nothing, and says so", async () => {
-  const publisher = await ZmqEventPublisher.open({ endpoint: `ipc://${folder}/pub` });
+  const publisher = await ZmqEventPublisher.open({ endpoint: `ipc://${folder()}/pub` });
   assert.is(await publisher.publish(batch), 0n);
   await publisher.close();
   await publisher.close();
@@ -80,7 +62,7 @@ test("a batch that can't be sent is counted and told, and its number stays its o
   const problems: PublisherProblem[] = [];
   const publisher = keep(
     await ZmqEventPublisher.open({
-      endpoint: `ipc://${folder}/pub`,
+      endpoint: `ipc://${folder()}/pub`,
       onProblem: (problem) => problems.push(problem),
     }),
   );
@@ -100,13 +82,13 @@ test("a batch that can't be sent is counted and told, and its number stays its o
 });
 
 test("it binds wildcards and names, and connects where a host is named, as vLLM's does", async () => {
-  const bound = keep(await ZmqEventPublisher.open({ endpoint: `ipc://${folder}/pub` }));
+  const bound = keep(await ZmqEventPublisher.open({ endpoint: `ipc://${folder()}/pub` }));
   const connected = keep(await ZmqEventPublisher.open({ endpoint: "tcp://127.0.0.1:25557" }));
   assert.equal([bound.bound, connected.bound], [true, false]);
 });
 
 test("options that nobody knows, and values that are none, are refused", async () => {
-  const endpoint = `ipc://${folder}/pub`;
+  const endpoint = `ipc://${folder()}/pub`;
   for (const options of [
     null,
     { endpont: endpoint },

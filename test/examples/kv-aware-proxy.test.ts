@@ -1,25 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { BlockHasher } from "mooncake-kv";
-import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { FakeEngine } from "../../examples/helpers/fake-engine.js";
 import { KvAwareProxy, type ProxyOptions } from "../../examples/kv-aware-proxy.js";
+import { socketSuite } from "../helpers/socket-suite.js";
 
 // The proxy of docs/routing.md in front of engines without a model, which publish what they cache as vLLM does.
 
-const test = suite("kv-aware proxy");
-let folder = "";
-const open: { close(): unknown }[] = [];
-
-test.before.each(async () => {
-  folder = await mkdtemp(join(tmpdir(), "mkv-"));
-});
-test.after.each(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-  await rm(folder, { recursive: true });
-});
+const { test, folder, keep } = socketSuite("kv-aware proxy");
 
 /** Engines named a, b, ... and a proxy in front of them. */
 async function start(
@@ -31,9 +18,9 @@ async function start(
   const proxied = [];
   for (const [at, shape] of shapes.entries()) {
     const name = String.fromCodePoint(97 + at);
-    const places = { events: `ipc://${folder}/${name}`, replay: `ipc://${folder}/${name}-replay` };
+    const places = { events: `ipc://${folder()}/${name}`, replay: `ipc://${folder()}/${name}-replay` };
     const engine = await FakeEngine.start({ blockSize: 16, ...places, ...shape });
-    open.push(engine);
+    keep(engine);
     engines.push(engine);
     proxied.push({ name, url: engine.url, ...places });
   }
@@ -43,7 +30,7 @@ async function start(
     log: (message) => log.push(message),
     ...options,
   });
-  open.push(proxy);
+  keep(proxy);
   return { engines, proxy, log };
 }
 
