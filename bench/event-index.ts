@@ -1,5 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { BlockIndex, type BlockIndexEngineInit, blockStored, EventHashes } from "../src/events/index.js";
+import { random, report } from "./figure.js";
 
 // What a router asks its index for each prompt, over engines of several shapes; and how it stands hashes made to collide.
 
@@ -7,19 +8,6 @@ const BLOCK_SIZE = 16;
 const ENGINES = 16;
 const PROMPTS = 256;
 const BLOCKS = 1024;
-
-/** Numbers that look random and are the same in each run. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state;
-  };
-}
-
-function report(name: string, value: number, unit: string, more: Record<string, unknown> = {}): void {
-  console.log(JSON.stringify({ name, value: Number(value.toPrecision(4)), unit, ...more }));
-}
 
 /** Microseconds of one of `count` calls: best of some rounds. */
 function best(count: number, call: (index: number) => void): number {

@@ -9,6 +9,7 @@ import {
   encodeEventBatch,
   type KVCacheEvent,
 } from "../src/events/index.js";
+import { random, report } from "./figure.js";
 
 // What a router does with each event: decode it, and take note of it in the index. And what it asks for each prompt.
 // Beside it, what @msgpack/msgpack needs to read the same bytes to plain objects, unchecked.
@@ -17,15 +18,6 @@ const BLOCK_SIZE = 16;
 const BATCHES = 2_000;
 /** Events of the batches that have many: an engine publishes what a step has done as one batch. */
 const MANY = 100;
-
-/** Numbers that look random and are the same in each run. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state;
-  };
-}
 
 function randomHashes(count: number, next: () => number): EventHashes {
   return new EventHashes(Uint32Array.from({ length: 2 * count }, next));
@@ -105,10 +97,6 @@ function decoding(name: string, events: readonly KVCacheEvent[], perBatch: numbe
   report(`events.decode by @msgpack/msgpack.${title}`, theirs!, "us/event");
   report(`events.decode / @msgpack/msgpack.${title}`, ours! / theirs!, "ratio");
   return ours!;
-}
-
-function report(name: string, value: number, unit: string, more: Record<string, unknown> = {}): void {
-  console.log(JSON.stringify({ name, value: Number(value.toPrecision(4)), unit, ...more }));
 }
 
 const newIndex = (capacity = 2 ** 18) => new BlockIndex({ blockSize: BLOCK_SIZE, capacity });

@@ -44,28 +44,40 @@ export function decodeEventBatch(bytes: Uint8Array): DecodedEventBatch {
   if (!(bytes instanceof Uint8Array))
     throw eventError(`${describe(bytes)} is no Uint8Array`, { value: bytes });
   try {
-    return new BatchDecoder(bytes).batch();
+    return DECODER.batch(bytes);
   } catch (error) {
     if (!(error instanceof MessagePackFault)) throw error;
     throw eventError(`not a batch of KV events: ${error.message}`, { bytes: bytes.length }, { cause: error });
   }
 }
 
+const NO_BYTES = new Uint8Array(0);
+
 class BatchDecoder {
-  readonly #reader: MessagePackReader;
-  readonly #events: EventReader;
+  readonly #reader = new MessagePackReader(NO_BYTES);
+  readonly #events = new EventReader(this.#reader);
   #problems: EventProblem[] | undefined;
   #unknownEvents = 0;
   #malformedEvents = 0;
   /** Members of the batch itself that nobody knows. */
   #unknownFields = 0;
 
-  constructor(bytes: Uint8Array) {
-    this.#reader = new MessagePackReader(bytes);
-    this.#events = new EventReader(this.#reader);
+  batch(bytes: Uint8Array): DecodedEventBatch {
+    this.#reader.reset(bytes);
+    this.#problems = undefined;
+    this.#unknownEvents = 0;
+    this.#malformedEvents = 0;
+    this.#unknownFields = 0;
+    this.#events.unknownFields = 0;
+    try {
+      return this.#batch();
+    } finally {
+      // Nobody keeps what was read.
+      this.#reader.reset(NO_BYTES);
+    }
   }
 
-  batch(): DecodedEventBatch {
+  #batch(): DecodedEventBatch {
     const batch = this.#reader.isMap() ? this.#mapBatch() : this.#listBatch();
     if (this.#reader.left > 0) throw new MessagePackFault(`${this.#reader.left} bytes follow the batch`);
     return {
@@ -152,3 +164,6 @@ class BatchDecoder {
     this.#reader.skip();
   }
 }
+
+/** Reads one batch after the other: most have one event, for which three new objects would be felt. */
+const DECODER = new BatchDecoder();

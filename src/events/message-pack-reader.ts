@@ -52,13 +52,19 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * that the bytes claim is believed before as many bytes are there.
  */
 export class MessagePackReader {
-  readonly bytes: Uint8Array;
+  bytes: Uint8Array;
   offset = 0;
   /** Bytes of the text that `span` found last. */
   spanLength = 0;
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
+  }
+
+  /** Begins anew with other bytes. */
+  reset(bytes: Uint8Array): void {
+    this.bytes = bytes;
+    this.offset = 0;
   }
 
   /** Bytes that are not read yet. */
