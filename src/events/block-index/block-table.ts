@@ -47,7 +47,10 @@ export class BlockTable {
   readonly #stride: number;
   readonly #buckets: Int32Array;
   readonly #shift: number;
-  readonly #factors: readonly [low: number, high: number, tag: number];
+  /** Factors of the hash, by the part of a block that they are for. */
+  readonly #lowFactor: number = oddByChance();
+  readonly #highFactor: number = oddByChance();
+  readonly #tagFactor: number = oddByChance();
   /** Third and further copies. */
   readonly #copies: CopyCounts;
   #free: number = NONE;
@@ -75,7 +78,6 @@ export class BlockTable {
     this.#shift = 32 - bits;
     this.#buckets = new Int32Array(2 ** bits).fill(NONE);
     this.#entries = new Int32Array(capacity * this.#stride);
-    this.#factors = [oddByChance(), oddByChance(), oddByChance()];
     this.#copies = new CopyCounts(capacity / 16, oddByChance());
     this.held = new Float64Array(32 * maskWords);
     this.live = new Int32Array(maskWords);
@@ -206,10 +208,9 @@ export class BlockTable {
   }
 
   #bucket(low: number, high: number, tag: number): number {
-    const factors = this.#factors;
     // The high bits of a sum of products with factors that nobody knows: two blocks meet as seldom as by chance.
-    const sum = Math.imul(low, factors[0]) + Math.imul(high, factors[1]) + Math.imul(tag + 1, factors[2]);
-    return (sum | 0) >>> this.#shift;
+    const sum = (Math.imul(low, this.#lowFactor) + Math.imul(high, this.#highFactor)) | 0;
+    return (sum + Math.imul(tag + 1, this.#tagFactor)) >>> this.#shift;
   }
 
   #insert(low: number, high: number, tag: number): number {
