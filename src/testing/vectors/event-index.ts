@@ -50,7 +50,7 @@ function readGroup(group: JsonObject, blockSize: number): BlockIndexGroupInit {
 
 /** What an index that follows the events of a life answers to its questions: tokens, one number a question. */
 export function indexAnswers(input: JsonObject, release: Release, withGroups: boolean): number[] {
-  const index = new BlockIndex({ blockSize: number(input, "block_size") });
+  const index = new BlockIndex({ blockSize: number(input, "block_size"), capacity: 2 ** 16 });
   const steps = list<JsonObject>(input, "steps");
   const engines = new Set(steps.map(engineOf));
   for (const engine of engines) index.engine(engine, readIndexedEngine(input, release, withGroups));

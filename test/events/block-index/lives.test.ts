@@ -94,7 +94,7 @@ test("engines of all shapes and releases live in one index", () => {
 test("every explanation says the same as the match, and its rules add up", () => {
   const rules = new Set<string>();
   for (const life of lives) {
-    const index = new BlockIndex({ blockSize: life.input["block_size"] as number });
+    const index = new BlockIndex({ blockSize: life.input["block_size"] as number, capacity: 2 ** 16 });
     const engines = new Set(stepsOf(life).map(({ engine = 0 }) => String(engine)));
     for (const engine of engines)
       index.engine(engine, readIndexedEngine(life.input, releaseOfSource(life.source)!, true));
