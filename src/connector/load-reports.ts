@@ -12,11 +12,12 @@ export class LoadReports {
     this.#byRequest = byRequest;
   }
 
-  /** A load of a request begins. */
+  /** A load of a request begins. What has ended, but was not told yet, is told together with it. */
   begin(reqId: string): void {
     const open = this.#open.get(reqId);
-    if (open === undefined) this.#open.set(reqId, { loads: 1, failed: false });
-    else open.loads++;
+    if (open !== undefined) open.loads++;
+    else this.#open.set(reqId, { loads: 1, failed: this.#failed.delete(reqId) });
+    this.#finished.delete(reqId);
   }
 
   /** Blocks that a load did not fill. It must not have ended. */

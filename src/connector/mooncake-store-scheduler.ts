@@ -166,8 +166,8 @@ export class MooncakeStoreScheduler {
    *
    * @param workerMeta the reports of all workers of a step, added up; null when there are none.
    * @param kvCacheEvents the events of all workers of a step in one container, as `KVOutputAggregator` makes it.
-   * @throws MooncakeKvError `ERR_REQUEST` when a job is reported too often, or by no number of ranks, `ERR_CONFIG` for an
-   * event of a group that there is not. Nothing is counted or taken in then, and `details` say what it was: the report may
+   * @throws MooncakeKvError `ERR_REQUEST` when a job is reported too often, or by no number of ranks, and for an event of a
+   * group that the store does not have. Nothing is counted or taken in then, and `details` say what it was: the report may
    * be handed in again without it. What a pool throws comes after everything has been.
    */
   updateConnectorOutput(
@@ -263,6 +263,15 @@ export class MooncakeStoreScheduler {
   #addEvents(events: MooncakeStoreKVEvents): void {
     if (!(events instanceof MooncakeStoreKVEvents))
       throw requestError(`kvCacheEvents is ${describe(events)}; it is a MooncakeStoreKVEvents, or null`);
+    const groups = this.settings.storeGroupIds.length;
+    for (const event of events.getAllEvents()) {
+      const groupIdx = event.type === "AllBlocksCleared" ? null : event.groupIdx;
+      if (groupIdx !== null && !(Number.isSafeInteger(groupIdx) && groupIdx >= 0 && groupIdx < groups))
+        throw requestError(
+          `a worker reports an event of cache group ${describe(groupIdx)}; the store has ${groups} groups`,
+          { groupIdx, groups },
+        );
+    }
     if (this.#events === undefined) this.#events = events;
     else this.#events.addEvents(events.getAllEvents());
   }
