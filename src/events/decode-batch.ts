@@ -2,7 +2,8 @@ import { describe } from "../errors.js";
 import { eventError } from "./errors.js";
 import { EventReader } from "./event-reader.js";
 import type { KVCacheEvent, KVEventBatch } from "./kv-events.js";
-import { MessagePackFault, MessagePackReader } from "./message-pack-reader.js";
+import { MessagePackFault } from "./message-pack-fault.js";
+import { MessagePackReader } from "./message-pack-reader.js";
 
 /** An event of a batch that could not be read. */
 export interface EventProblem {

@@ -6,7 +6,8 @@ import type {
 } from "../../generated/typescript/runtime/event-field.js";
 import { EventHashes } from "./event-hashes.js";
 import type { KVCacheEvent } from "./kv-events.js";
-import { MessagePackFault, type MessagePackReader } from "./message-pack-reader.js";
+import { MessagePackFault } from "./message-pack-fault.js";
+import type { MessagePackReader } from "./message-pack-reader.js";
 
 /** Kinds of fields as numbers: events come by the thousands, and each has a dozen fields. */
 const CODES: Readonly<Record<EventFieldKind, number>> = {

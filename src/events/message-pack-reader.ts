@@ -1,40 +1,10 @@
 import { LITTLE_ENDIAN, writeIdWords } from "./event-hashes.js";
+import { CUT_OFF, MessagePackFault, wrongHead } from "./message-pack-fault.js";
+import { endOfValue } from "./message-pack-skip.js";
+import { readText } from "./message-pack-text.js";
 
 /** Lists inside lists that an extra key may have. */
 export const MAX_DEPTH = 32;
-
-/** What is wrong with the bytes; the caller says which bytes they are. It has no stack: events can be wrong by the thousands. */
-export class MessagePackFault extends Error {
-  override readonly name = "MessagePackFault";
-
-  constructor(message: string) {
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 0;
-    super(message);
-    Error.stackTraceLimit = stackTraceLimit;
-  }
-}
-
-/** Bytes that a value of each head from 0xc0 to 0xdf has but for what its length counts: head, length, kind, number. */
-const FIXED_BYTES = Uint8Array.of(
-  ...[1, 0, 1, 1, 2, 3, 5, 3, 4, 6, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 2, 3, 5, 3, 5, 3, 5],
-);
-/** Bytes of the length behind each of these heads. */
-const LENGTH_BYTES = Uint8Array.of(
-  ...[0, 0, 0, 0, 1, 2, 4, 1, 2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 2, 4, 2, 4],
-);
-
-/** Texts of fewer bytes are remembered: most are names of media and kinds, the same in every event. */
-const LONGEST_KNOWN = 32;
-
-/** A text, and how it lies in UTF-8. */
-interface KnownText {
-  readonly bytes: Uint8Array;
-  readonly text: string;
-}
-
-/** The last text of each length, first and last byte. There are few such places, so that this stays small. */
-const known: (KnownText | undefined)[] = new Array(2048);
 
 const ONE = new Uint32Array(2);
 
@@ -43,8 +13,6 @@ const SCRATCH_FLOAT32 = new Float32Array(SCRATCH.buffer);
 const SCRATCH_FLOAT64 = new Float64Array(SCRATCH.buffer);
 const SCRATCH_UINT64 = new BigUint64Array(SCRATCH.buffer);
 const SCRATCH_INT64 = new BigInt64Array(SCRATCH.buffer);
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads MessagePack values one after the other, straight into typed arrays: events come by the thousands, and most of
@@ -74,7 +42,7 @@ export class MessagePackReader {
 
   /** The first byte of the next value. */
   peek(): number {
-    if (this.offset >= this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
+    if (this.offset >= this.bytes.length) throw new MessagePackFault(CUT_OFF);
     return this.bytes[this.offset]!;
   }
 
@@ -175,8 +143,7 @@ export class MessagePackReader {
   /** Text. */
   text(): string {
     const start = this.span();
-    const length = this.spanLength;
-    return length < LONGEST_KNOWN ? this.#knownText(start, length) : this.#utf8(start, length);
+    return readText(this.bytes, start, this.spanLength);
   }
 
   /** Where the text that begins here lies, `spanLength` bytes long; it is taken. */
@@ -242,7 +209,7 @@ export class MessagePackReader {
       words[2 * index + 1] = value < 0 ? 0xffff_ffff : 0;
       return undefined;
     }
-    throw this.fault("a block hash: bytes, or a whole number", bytes[offset]);
+    throw this.fault("a block hash: bytes, or a whole number");
   }
 
   /** A block hash by itself, as it was published: its bytes, or an unsigned integer. */
@@ -303,64 +270,12 @@ export class MessagePackReader {
 
   /** Passes over a value of any kind. */
   skip(): void {
-    const { bytes } = this;
-    const end = bytes.length;
-    let at = this.offset;
-    // Values that are still due, over all open lists and maps; one byte at least each.
-    for (let due = 1; due > 0; due--) {
-      const head = at < end ? bytes[at]! : 0xc0;
-      if (head < 0x80 || head >= 0xe0) at++;
-      else if (head < 0xc0) {
-        if (head >= 0xa0) at += head & 0x1f;
-        else due += head >= 0x90 ? head & 0x0f : 2 * (head & 0x0f);
-        at++;
-      } else {
-        const place = head - 0xc0;
-        let length = 0;
-        for (let digit = 1; digit <= LENGTH_BYTES[place]!; digit++)
-          length = length * 256 + (bytes[at + digit] ?? 0);
-        if (head === 0xc1) {
-          this.offset = at;
-          throw this.fault("a value");
-        }
-        at += FIXED_BYTES[place]!;
-        if (head >= 0xde) due += 2 * length;
-        else if (head >= 0xdc) due += length;
-        else at += length;
-      }
-      if (at + due - 1 > end) throw new MessagePackFault("the bytes end in the middle");
-    }
-    this.offset = at;
+    this.offset = endOfValue(this.bytes, this.offset);
   }
 
   /** What is wrong where another kind of value was expected. */
-  fault(expected: string, head: number | undefined = this.bytes[this.offset]): MessagePackFault {
-    return new MessagePackFault(
-      `byte ${this.offset} (0x${(head ?? 0).toString(16).padStart(2, "0")}) does not begin ${expected}`,
-    );
-  }
-
-  #knownText(start: number, length: number): string {
-    const { bytes } = this;
-    if (length === 0) return "";
-    const place = (length * 67 + bytes[start]! * 7 + bytes[start + length - 1]!) & 2047;
-    const last = known[place];
-    if (last !== undefined && last.bytes.length === length) {
-      let at = 0;
-      while (at < length && last.bytes[at] === bytes[start + at]) at++;
-      if (at === length) return last.text;
-    }
-    const text = this.#utf8(start, length);
-    known[place] = { bytes: bytes.slice(start, start + length), text };
-    return text;
-  }
-
-  #utf8(start: number, length: number): string {
-    try {
-      return utf8.decode(this.bytes.subarray(start, start + length));
-    } catch {
-      throw new MessagePackFault(`the text at byte ${start} is not UTF-8`);
-    }
+  fault(expected: string): MessagePackFault {
+    return wrongHead(this.bytes, this.offset, expected);
   }
 
   /** Takes the head of a list or map whose elements need at least a byte each. */
@@ -406,12 +321,12 @@ export class MessagePackReader {
   }
 
   #need(bytes: number): void {
-    if (this.offset + bytes > this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
+    if (this.offset + bytes > this.bytes.length) throw new MessagePackFault(CUT_OFF);
   }
 
   /** Goes on behind a value. */
   #end(offset: number): void {
-    if (offset > this.bytes.length) throw new MessagePackFault("the bytes end in the middle");
+    if (offset > this.bytes.length) throw new MessagePackFault(CUT_OFF);
     this.offset = offset;
   }
 }

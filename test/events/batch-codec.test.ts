@@ -130,6 +130,19 @@ test("the placeholder of native CPU offload is an event like others", () => {
   assert.is(decodeEventBatch(encodeEventBatch({ ts: 1, events, dataParallelRank: 0 })).events.length, 1);
 });
 
+test("of members that come twice the last one counts, as in msgspec", () => {
+  const twice = (first: string, last: string) => {
+    const head = "84a474797065ac426c6f636b52656d6f766564ac626c6f636b5f6861736865739105";
+    return decodeEventBatch(bytes(`92cb3ff000000000000091${head}${first}${last}`));
+  };
+  const medium = (value: string) => `a66d656469756d${value}`;
+  const [event] = twice(medium("a3475055"), medium("a3435055")).events;
+  assert.is((event as typeof stored).medium, "CPU");
+  const [hashes] = twice(`ac626c6f636b5f6861736865739106`, medium("c0")).events;
+  assert.equal([...(hashes as typeof stored).blockHashes.ids], [6n]);
+  assert.is(twice(medium("05"), medium("a3435055")).malformedEvents, 1);
+});
+
 /** A batch of the given events between two good ones. */
 const amongGood = (...events: readonly unknown[]) =>
   encode([1, [["BlockRemoved", [1]], ...events, { type: "BlockRemoved", block_hashes: [2] }], 0], {

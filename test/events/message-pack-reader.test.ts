@@ -2,7 +2,8 @@ import { ExtData, encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { MessagePackFault, MessagePackReader } from "../../src/events/message-pack-reader.js";
+import { MessagePackFault } from "../../src/events/message-pack-fault.js";
+import { MessagePackReader } from "../../src/events/message-pack-reader.js";
 import { check } from "../helpers/property.js";
 
 const bytes = (text: string) => Uint8Array.from(Buffer.from(text, "hex"));
