@@ -37,7 +37,7 @@ export function checkedHit(
     refuse(`tailKeyBoundaries is ${describe(tailKeyBoundaries)}, no list`);
   const seen = new Set<number>();
   const tails = tailKeyBoundaries.map(({ groupId, numTokens }) => {
-    const group = settings.coordinator?.kvCacheGroups[groupId];
+    const group = Number.isSafeInteger(groupId) ? settings.coordinator?.kvCacheGroups[groupId] : undefined;
     if (group === undefined || seen.has(groupId))
       throw requestError(
         `a lookup of request ${request.requestId} names a tail block of group ${describe(groupId)}; it is one of ` +

@@ -62,6 +62,7 @@ export {
   DEFAULT_SCHEDULER_TIME_LIMITS,
   DEFAULT_WORKER_TIME_LIMITS,
   type SchedulerTimeLimits,
+  type TimeLimitOptions,
   type WorkerTimeLimits,
 } from "./time-limits.js";
 export type { ConnectorLogger } from "./user-callbacks.js";

@@ -19,7 +19,12 @@ import { SchedulerState } from "./scheduler-state.js";
 import { stepRequests } from "./step-requests.js";
 import { type PinnedSave, StoreJobs } from "./store-jobs.js";
 import type { StoreRequest } from "./store-request.js";
-import { checkedTimeLimits, DEFAULT_SCHEDULER_TIME_LIMITS, type SchedulerTimeLimits } from "./time-limits.js";
+import {
+  checkedTimeLimits,
+  DEFAULT_SCHEDULER_TIME_LIMITS,
+  type SchedulerTimeLimits,
+  type TimeLimitOptions,
+} from "./time-limits.js";
 import { type ConnectorLogger, guardedLogger } from "./user-callbacks.js";
 
 /** What the scheduler side works with. */
@@ -29,7 +34,7 @@ export interface MooncakeStoreSchedulerOptions {
   /** Where references on blocks are taken. May be bound later. */
   readonly blockPool?: BlockPool | undefined;
   /** How long the scheduler side waits for its client. Default: `DEFAULT_SCHEDULER_TIME_LIMITS`. */
-  readonly timeLimits?: Partial<SchedulerTimeLimits> | undefined;
+  readonly timeLimits?: TimeLimitOptions<SchedulerTimeLimits> | undefined;
   /** Told of lookups that gave no answer. It may throw: that costs nothing but what it would have said. */
   readonly logger?: ConnectorLogger | undefined;
 }

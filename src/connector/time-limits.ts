@@ -45,6 +45,9 @@ export interface SchedulerTimeLimits {
 /** The limits of a scheduler side that is not told any. */
 export const DEFAULT_SCHEDULER_TIME_LIMITS: SchedulerTimeLimits = { lookupMs: 10_000, resetMs: 60_000 };
 
+/** Some of the limits, in place of their defaults. */
+export type TimeLimitOptions<Limits> = { readonly [Name in keyof Limits]?: number | undefined };
+
 /**
  * The limits that somebody has given, and the default for each of the others.
  *
@@ -52,7 +55,7 @@ export const DEFAULT_SCHEDULER_TIME_LIMITS: SchedulerTimeLimits = { lookupMs: 10
  * milliseconds from 1 to what a timer takes.
  */
 export function checkedTimeLimits<Limits extends object>(
-  given: Partial<Limits> | undefined,
+  given: TimeLimitOptions<Limits> | undefined,
   defaults: Limits,
 ): Limits {
   if (given === undefined) return defaults;

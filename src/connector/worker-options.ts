@@ -1,6 +1,6 @@
 import type { LookupWindows } from "../coordinator/lookup-session.js";
 import type { WorkerStore } from "./store-calls.js";
-import type { WorkerTimeLimits } from "./time-limits.js";
+import type { TimeLimitOptions, WorkerTimeLimits } from "./time-limits.js";
 import type { ConnectorLogger } from "./user-callbacks.js";
 import type { WorkerConfig } from "./worker-config.js";
 
@@ -32,7 +32,7 @@ export interface MooncakeStoreWorkerOptions {
   /** How lookups ask. */
   readonly lookupWindows?: Partial<LookupWindows> | undefined;
   /** How long the worker waits for the store. Default: `DEFAULT_WORKER_TIME_LIMITS`. */
-  readonly timeLimits?: Partial<WorkerTimeLimits> | undefined;
+  readonly timeLimits?: TimeLimitOptions<WorkerTimeLimits> | undefined;
   /** Told of troubles. It may throw: that costs nothing but what it would have said. */
   readonly logger?: ConnectorLogger | undefined;
 }

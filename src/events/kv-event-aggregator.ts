@@ -12,7 +12,7 @@ interface Counted {
 }
 
 /** Events that wait for the reports of other workers. Those of a worker that never reports would wait for ever. */
-const MOST_EVENTS = 262_144;
+const MOST_EVENTS = 131_072;
 
 /**
  * The events of some workers of one engine. An event is common once enough workers have reported it: with replicated KV

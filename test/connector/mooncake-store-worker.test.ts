@@ -86,6 +86,48 @@ test("each storage is registered once, and unregistered when the worker closes",
   assert.throws(() => engine.worker.waitForSave({ requests: [save("a", 16, [[1]])] } as never), /closed/);
 });
 
+test("of two registrations at once one is refused, and each storage is registered once", async () => {
+  const store = new MemoryStore(new Uint8Array(4096), 0x1000n);
+  let registrations = 0;
+  const { registerBuffer } = store;
+  store.registerBuffer = (...args) => {
+    registrations++;
+    return registerBuffer.apply(store, args);
+  };
+  const worker = new MooncakeStoreWorker({ config: RANK, store });
+  const tensor = { ...TENSOR, shape: [4, 1, 1, 64], strides: [64, 64, 64, 1] };
+  const first = worker.registerKvCaches([tensor], 4);
+  await rejects(() => worker.registerKvCaches([tensor], 4), "ERR_REQUEST", /just being registered/);
+  await first;
+  assert.equal([registrations, worker.canSave], [1, true]);
+  await worker.close();
+});
+
+test("a worker that is closed while it registers has nothing registered", async () => {
+  const store = new MemoryStore(new Uint8Array(4096), 0x1000n);
+  const worker = new MooncakeStoreWorker({ config: RANK, store });
+  const tensor = { ...TENSOR, shape: [4, 1, 1, 64], strides: [64, 64, 64, 1] };
+  const registration = worker.registerKvCaches([tensor], 4);
+  await worker.close();
+  await rejects(() => registration, "ERR_REQUEST", /closed/);
+  assert.equal([store.registered.size, worker.canSave], [0, false]);
+});
+
+test("of a step with a job without an id no job begins", async () => {
+  const engine = await rank();
+  const jobs = [save("a", 16, [[1]]), save("b", 16, [[2]], { storeJobId: null })];
+  assert.throws(() => engine.worker.waitForSave({ requests: jobs } as never), /b has no storeJobId/);
+  await engine.worker.drained();
+  assert.equal(engine.store.calls, []);
+  assert.is(engine.worker.buildConnectorWorkerMeta(), null);
+});
+
+test("a job that is handed in twice runs and is reported once", async () => {
+  const engine = await rank();
+  const job = save("a", 16, [[1]]);
+  assert.equal((await step(engine, [job, job])).completed, [[job.storeJobId!, 1]]);
+});
+
 test("a tensor that no layout can describe leaves nothing registered", async () => {
   const store = new MemoryStore(new Uint8Array(4096), 0x1000n);
   const worker = new MooncakeStoreWorker({ config: RANK, store });

@@ -3,13 +3,12 @@ import * as assert from "uvu/assert";
 import { PendingLookups } from "../../src/connector/pending-lookups.js";
 import { hashes } from "./helpers/worker.js";
 
-function source(hit: number | Error) {
+function source(hit: number) {
   let asked = 0;
   return {
     asked: () => asked,
     lookup: async () => {
       asked++;
-      if (hit instanceof Error) throw hit;
       return { hitLength: hit, tailKeyBoundaries: [] };
     },
     reset: async () => true,
@@ -29,11 +28,28 @@ test("null while the answer is pending, then the answer, once; asking again is a
   assert.is(answers.asked(), 2);
 });
 
-test("a failed lookup is a miss", async () => {
-  const lookups = new PendingLookups(source(new Error("nobody there")));
-  lookups.lookupAsync("a", 48, hashes(3));
-  await lookups.settled();
-  assert.is(lookups.lookupAsync("a", 48, hashes(3))!.hitLength, 0);
+test("a lookup that rejects, throws, gives nothing or takes too long is a failure, and no miss", async () => {
+  const sources = [
+    () => Promise.reject(new Error("nobody there")),
+    () => {
+      throw new Error("nobody there");
+    },
+    async () => undefined,
+    () => new Promise(() => {}),
+  ];
+  for (const lookup of sources) {
+    const lookups = new PendingLookups({ ...source(0), lookup: lookup as never }, { timeoutMs: 5 });
+    assert.is(lookups.lookupAsync("a", 48, hashes(3)), null);
+    await lookups.settled();
+    const answer = lookups.lookupAsync("a", 48, hashes(3))!;
+    assert.is(answer.hitLength, 0);
+    assert.instance(answer.failure!.error, Error);
+  }
+});
+
+test("the time of a lookup is a whole number of milliseconds", () => {
+  for (const timeoutMs of [0, 1.5, Number.NaN, -1, 2 ** 31, "5" as never])
+    assert.throws(() => new PendingLookups(source(0), { timeoutMs }), /timeoutMs is .* whole number/);
 });
 
 test("a discarded request leaves nothing behind", async () => {

@@ -28,4 +28,27 @@ test("prom-client shows the metrics under vLLM's names", async () => {
   assert.match(text, /time_seconds_bucket\{le="0\.01",.*\} 0/);
 });
 
+test("a value that the client does not take costs none of the others, and is told", () => {
+  const taken: string[] = [];
+  class Metric {
+    readonly name: string;
+    constructor({ name }: { readonly name: string }) {
+      this.name = name;
+    }
+    labels(): { inc(): void; observe(): void } {
+      if (this.name.endsWith("operation_total")) throw new Error("wrong labels");
+      const take = () => void taken.push(this.name);
+      return { inc: take, observe: take };
+    }
+  }
+  const metrics = new MooncakeStorePromMetrics({ client: { Counter: Metric, Histogram: Metric } as never });
+  const stats = new MooncakeStoreConnectorStats();
+  const record = { durationSeconds: 0, numKeys: 1, numBytes: 1, numFailedKeys: 0, status: "ok" } as const;
+  stats.recordOperation("save_put", record);
+  metrics.observe(stats);
+  assert.is(taken.length, 4);
+  assert.is(metrics.refused.count, 1);
+  assert.match(String(metrics.refused.lastError), /wrong labels/);
+});
+
 test.run();

@@ -76,4 +76,53 @@ test("numbers below 1, and a group without a factor, are refused", () => {
     assert.throws(fail, (error: unknown) => isMooncakeKvError(error, "ERR_CONFIG"));
 });
 
+test("an event that can't be counted is refused when it comes, and takes none of the others with it", () => {
+  const odd = [
+    event(3, { groupIdx: 1 }),
+    event(3, { groupIdx: "0" }),
+    event(3, { groupIdx: -1 }),
+    { type: "?" },
+  ];
+  for (const bad of odd as KVCacheEvent[]) {
+    const container = report(event(1));
+    assert.throws(
+      () => container.addEvents([event(2), bad]),
+      (error: unknown) => isMooncakeKvError(error),
+    );
+    assert.equal(ids(container.popCommonEvents()), [1]);
+    assert.equal(ids(container.popCommonEvents()), []);
+    container.addEvents([event(2)]);
+    assert.equal(ids(container.popCommonEvents()), [2]);
+  }
+});
+
+test("an event that its reporter changes afterwards still comes out", () => {
+  const changing = { ...event(1) };
+  const container = report(changing);
+  Object.assign(changing, { groupIdx: 9 });
+  assert.is(container.popCommonEvents().length, 1);
+});
+
+test("of a poll with a report of a foreign group nothing is counted", () => {
+  const foreign = new MooncakeStoreKVEvents(1, [1, 1]);
+  foreign.addEvents([event(2, { groupIdx: 1 })]);
+  const quorum = new KvEventQuorum();
+  quorum.poll([report(event(1)), report()]);
+  assert.throws(() => quorum.poll([report(event(1)), foreign]), /group 1/);
+  assert.equal(ids(quorum.pending!.getAllEvents()), [1]);
+  assert.equal(ids(quorum.poll([report(), report(event(1))])), [1]);
+  const fresh = new KvEventQuorum();
+  assert.throws(() => fresh.poll([report(event(1)), foreign]), /group 1/);
+  assert.is(fresh.pending, undefined);
+});
+
+test("events that wait for a worker which never reports are bounded", () => {
+  const container = new MooncakeStoreKVEvents(2);
+  const most = 131_072;
+  for (let at = 0; at < most + 5; at += 1_000)
+    container.addEvents(Array.from({ length: Math.min(1_000, most + 5 - at) }, (_, i) => event(at + i)));
+  assert.is(container.dropped, 5);
+  assert.equal(ids(container.getAllEvents().slice(0, 1)), [5]);
+});
+
 test.run();
