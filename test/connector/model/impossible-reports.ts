@@ -3,43 +3,27 @@ import type { MooncakeStoreKVEvents } from "../../../src/events/kv-event-aggrega
 import type { EventLedger } from "./event-ledger.js";
 import type { Random } from "./random.js";
 
-/** A report that can't be so, with what it is called. */
+/** A report that can't be so, and why. */
 export interface ImpossibleReport {
   readonly name: string;
   readonly meta: { readonly completedSaves: Map<number, number> };
   readonly events: MooncakeStoreKVEvents | null;
 }
 
-/**
- * A report with the right ones of a step in it, and a lie.
- *
- * @returns the report; `needed` is false where there is nothing that a lie could be about.
- */
+/** The right reports of a step with a lie among them; undefined where there is no job that one could be about. */
 export function impossibleReport(
   random: Random,
   completed: ReadonlyMap<number, number>,
   pinned: readonly PinnedSave[],
   ledger: EventLedger,
-): { readonly lie: ImpossibleReport; readonly needed: boolean } {
-  const honest = new Map(completed);
-  const kind = random.pick(["too many", "negative", "NaN", "half", "no map", "a foreign group"] as const);
-  if (kind === "a foreign group")
-    return {
-      lie: { name: kind, meta: { completedSaves: honest }, events: ledger.foreign() },
-      needed: true,
-    };
-  if (kind === "no map")
-    return {
-      lie: { name: kind, meta: { completedSaves: [...honest] as never }, events: null },
-      needed: true,
-    };
-  const job = pinned[random.int(0, Math.max(0, pinned.length - 1))];
-  const count = {
-    "too many": (job?.remaining ?? 0) + random.int(1, 3),
-    negative: -1,
-    NaN: Number.NaN,
-    half: 0.5,
-  }[kind];
-  if (job) honest.set(job.storeJobId, count);
-  return { lie: { name: kind, meta: { completedSaves: honest }, events: null }, needed: job !== undefined };
+): ImpossibleReport | undefined {
+  const completedSaves = new Map(completed);
+  const name = random.pick(["too many", "negative", "NaN", "half", "no map", "a foreign group"] as const);
+  if (name === "a foreign group") return { name, meta: { completedSaves }, events: ledger.foreign() };
+  if (name === "no map") return { name, meta: { completedSaves: [...completed] as never }, events: null };
+  if (pinned.length === 0) return undefined;
+  const { storeJobId, remaining } = random.pick(pinned);
+  const tooMany = remaining + random.int(1, 3);
+  completedSaves.set(storeJobId, { "too many": tooMany, negative: -1, NaN: Number.NaN, half: 0.5 }[name]);
+  return { name, meta: { completedSaves }, events: null };
 }
