@@ -217,10 +217,16 @@ const grow = fc.record({ reqId: id, prompt: tokens, generated: fc.nat(20), compu
     }),
 );
 
-const lookup = fc.record({ reqId: id, computed: tokens, hit: fc.option(tokens) }).map(
-  ({ reqId, computed, hit }) =>
-    new Command(`lookup(${reqId}, computed ${computed}) = ${hit}`, (_, real) => {
-      real.client.reply = hit === null ? null : { hitLength: hit, tailKeyBoundaries: [] };
+/** Mostly one that can be. */
+const hit = fc.oneof(
+  { weight: 4, arbitrary: fc.nat(4).map((blocks) => blocks * 16) },
+  { weight: 1, arbitrary: tokens },
+);
+
+const lookup = fc.record({ reqId: id, computed: tokens, hit: fc.option(hit) }).map(
+  ({ reqId, computed, hit: found }) =>
+    new Command(`lookup(${reqId}, computed ${computed}) = ${found}`, (_, real) => {
+      real.client.reply = found === null ? null : { hitLength: found, tailKeyBoundaries: [] };
       const [needed] = real.scheduler.getNumNewMatchedTokens(live(real, reqId), computed);
       assert.ok(needed === null || needed >= 0);
     }),
