@@ -1,27 +1,31 @@
 // An OpenAI-compatible proxy in front of several engines: each prompt goes to the one that has most of it in its cache. As a
 // program without arguments it shows itself with two engines without a model; for real ones see docs/routing.md:
 //   node --import tsx examples/kv-aware-proxy.ts --port 8000 --block-size 16 --seed 0
-//     --engine a=http://10.0.0.1:8000,tcp://10.0.0.1:5557,tcp://10.0.0.1:5558 --engine b=...
-import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+//     --engine a=http://10.0.0.1:8000,tcp://10.0.0.1:5557,tcp://10.0.0.1:6557 --engine b=...
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
-import { BlockHasher } from "mooncake-kv";
-import { BlockIndex, type BlockIndexEngineInit, EventSubscriber } from "mooncake-kv/events";
-import { FakeEngine } from "./helpers/fake-engine.js";
+import type { BlockHasher } from "mooncake-kv";
+import {
+  BlockIndex,
+  type BlockIndexEngineInit,
+  EventSubscriber,
+  offsetEndpointPort,
+} from "mooncake-kv/events";
+import { type EngineState, forTokens, idleEngine, inOrder, isPaused } from "./helpers/engine-choice.js";
+import { answer, bodyOf, LONGEST_BODY, mayHaveBroken, passBack, refuse, send } from "./helpers/http-pass.js";
+import { PromptReader, type ReadPrompt } from "./helpers/prompt-reader.js";
 
 /** An engine behind the proxy. */
 export interface ProxiedEngine {
   readonly name: string;
   /** Its OpenAI-compatible server. */
   readonly url: string;
-  /** Endpoints of its KV events. */
+  /** Endpoints of its KV events; with data parallelism, those of rank 0. */
   readonly events: string;
   readonly replay?: string | undefined;
+  /** One rank of an engine with data parallelism: each is followed by itself, and asked for by a header. */
+  readonly dataParallelRank?: number | undefined;
   /** What its events don't tell. */
   readonly index?: BlockIndexEngineInit | undefined;
 }
@@ -31,335 +35,238 @@ export interface ProxyOptions {
   readonly engines: readonly ProxiedEngine[];
   /** Hashes prompts as the engines do. */
   readonly hasher: BlockHasher;
+  /** Default: 127.0.0.1, and a free port. */
+  readonly host?: string;
   readonly port?: number;
+  /** Path of each LoRA adapter by its name, as in `--lora-modules`. Default: none. */
+  readonly adapters?: ReadonlyMap<string, string>;
   /** Tokens of a hit that one running request of an engine outweighs. Default: 512. */
   readonly loadPenalty?: number;
-  /** Milliseconds for the tokens of a prompt; without them the request goes to the engine with least to do. Default: 1000. */
-  readonly tokenizeTimeoutMs?: number;
-  /** Milliseconds that an engine is left alone after it could not be reached. Default: 5000. */
+  /** Milliseconds for the tokens of a prompt. Default: 1000. */
+  readonly tokensTimeoutMs?: number;
+  /** Milliseconds that an engine that failed comes last. Default: 5000. */
   readonly pauseMs?: number;
+  /** Connections of clients at most; each may bring a body of 16 MiB. Default: 1024. */
+  readonly maxConnections?: number;
   /** Told of problems. Default: `console.warn`. */
   readonly log?: (message: string) => void;
 }
 
-/** Bytes of a request's body. */
-const LONGEST_BODY = 16 << 20;
-
-/** Members of a request for a chat that change its tokens, by vLLM's names. */
-const CHAT_MEMBERS = [
-  "model",
-  "messages",
-  "tools",
-  "chat_template",
-  "chat_template_kwargs",
-  "add_generation_prompt",
-];
-
-/** An engine, and how it fares. */
-interface Target extends ProxiedEngine {
-  running: number;
-  /** Requests that it has been given so far. */
-  given: number;
-  /** Until when it is left alone, as `performance.now` says. */
-  pausedUntil: number;
-}
+type Target = ProxiedEngine & EngineState;
 
 /** Where a request goes: engines in the order in which they are tried, and what each has of the prompt. */
 interface Route {
   readonly targets: readonly Target[];
   readonly hits: ReadonlyMap<string, number>;
+  readonly prompt?: ReadPrompt | undefined;
 }
+
+/** A client's request, read. */
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Buffer;
+  /** Aborted once the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Answers that say that an engine can't serve just now, so that another one is tried. */
+const FAILURES = [500, 502, 503, 504];
+
+/** Engines that one request may break before it is given up. */
+const MOST_BROKEN = 2;
+
+/** Paths of requests with prompts, and the same behind `/routing`. */
+const PROMPTS = /^(?:\/routing)?(\/v1\/(?:chat\/)?completions)(?:\?|$)/;
 
 /** A proxy that is listening. */
 export class KvAwareProxy {
   readonly index: BlockIndex;
   readonly #options: Required<ProxyOptions>;
   readonly #targets: readonly Target[];
-  readonly #subscribers: EventSubscriber[] = [];
+  readonly #reader: PromptReader;
+  readonly #subscribers = new Map<string, EventSubscriber>();
   readonly #server = createServer((request, response) => void this.#serve(request, response));
 
   private constructor(options: ProxyOptions) {
     this.#options = {
+      host: "127.0.0.1",
       port: 0,
+      adapters: new Map(),
       loadPenalty: 512,
-      tokenizeTimeoutMs: 1000,
+      tokensTimeoutMs: 1000,
       pauseMs: 5000,
+      maxConnections: 1024,
       log: (message) => console.warn(message),
       ...options,
     };
-    const { engines, hasher, log } = this.#options;
+    const { engines, hasher, adapters, tokensTimeoutMs, maxConnections, log } = this.#options;
     this.index = new BlockIndex({
       blockSize: hasher.blockSize,
       maxEngines: engines.length,
       onProblem: ({ engine, message }) => log(`${engine}: ${message}`),
     });
-    this.#targets = engines.map((engine) => ({ ...engine, running: 0, given: 0, pausedUntil: 0 }));
+    this.#reader = new PromptReader(hasher, adapters, tokensTimeoutMs);
+    this.#targets = engines.map((engine) => idleEngine(engine));
+    this.#server.maxConnections = maxConnections;
+    for (const { name, events, replay, dataParallelRank: rank = 0, index = {} } of engines) {
+      if (!/^[\w.-]+$/.test(name) || this.#subscribers.has(name))
+        throw new Error(`${name}: engines need names of their own, of letters, digits, "_", "." and "-"`);
+      this.index.engine(name, index);
+      const subscriber = new EventSubscriber({
+        endpoint: offsetEndpointPort(events, rank),
+        replayEndpoint: replay && offsetEndpointPort(replay, rank),
+        onProblem: ({ message }) => log(`${name}: ${message}`),
+      });
+      this.#subscribers.set(name, subscriber);
+    }
   }
 
   /** Starts listening, and following the engines. */
   static async start(options: ProxyOptions): Promise<KvAwareProxy> {
     const proxy = new KvAwareProxy(options);
-    for (const engine of options.engines) proxy.#follow(engine);
+    const { host, port } = proxy.#options;
     await new Promise<void>((resolve, reject) => {
-      proxy.#server.once("error", reject).listen(proxy.#options.port, "127.0.0.1", resolve);
+      proxy.#server.on("error", reject).listen(port, host, resolve);
     });
+    for (const [name, subscriber] of proxy.#subscribers) void proxy.#follow(name, subscriber);
     return proxy;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const { address, family, port } = this.#server.address() as AddressInfo;
+    return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
   }
 
   async close(): Promise<void> {
-    for (const subscriber of this.#subscribers) subscriber.close();
+    for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #follow({ name, events, replay, index = {} }: ProxiedEngine): void {
-    this.index.engine(name, index);
-    const subscriber = new EventSubscriber({
-      endpoint: events,
-      replayEndpoint: replay,
-      onProblem: ({ message }) => this.#options.log(`${name}: ${message}`),
-    });
-    this.#subscribers.push(subscriber);
-    void (async () => {
-      for await (const message of subscriber) this.index.applyMessage(name, message);
-    })().catch((error: Error) => this.#options.log(`${name} is not followed any more: ${error.message}`));
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #follow(name: string, subscriber: EventSubscriber): Promise<void> {
     try {
-      if (request.url === "/health")
-        return answer(response, 200, { engines: this.#targets.map(({ name }) => name) });
-      const body = await bodyOf(request);
-      if (body === undefined) {
-        // What is left of it is not read, so that nothing else can come over this connection.
-        response.setHeader("connection", "close");
-        return answer(response, 413, problem(`the body is longer than ${LONGEST_BODY} bytes`));
-      }
-      const prompt = request.method === "POST" && /^\/v1\/(?:chat\/)?completions$/.test(request.url ?? "");
-      await this.#forward(request, body, prompt ? await this.#route(body) : this.#leastBusy(), response);
+      for await (const message of subscriber) this.index.applyMessage(name, message);
     } catch (error) {
-      // The other side is gone, or everything else that is nobody's fault here: no other request may suffer.
-      this.#options.log(`a request failed: ${(error as Error).message}`);
-      if (!response.headersSent) answer(response, 502, problem("the request could not be forwarded"));
-      else response.destroy();
+      // What is known of an engine grows wrong once nobody follows it.
+      this.index.clear(name);
+      this.#options.log(`${name} is not followed any more: ${(error as Error).message}`);
     }
   }
 
-  /** The engines by what they have of the prompt, less what they have to do. */
-  async #route(body: Buffer): Promise<Route> {
-    const fallback = this.#leastBusy();
-    const tokens = await this.#tokens(body, fallback.targets);
-    if (tokens === undefined || tokens.tokens.length === 0) return fallback;
-    const hashes = this.#options.hasher.hash({
-      promptTokenIds: tokens.tokens,
-      ...(tokens.cacheSalt !== undefined && { cacheSalt: tokens.cacheSalt }),
-    });
-    const matches = this.index.match(hashes, { maxTokens: tokens.tokens.length - 1 });
-    const hits = new Map(matches.map(({ engine, tokens: hit }) => [engine, hit]));
-    const worth = ({ name, running }: Target) => (hits.get(name) ?? 0) - running * this.#options.loadPenalty;
-    return { targets: fallback.targets.toSorted((a, b) => worth(b) - worth(a)), hits };
-  }
-
-  /** All engines, those with least to do first; those that could not be reached last. */
-  #leastBusy(): Route {
-    const now = performance.now();
-    const paused = ({ pausedUntil }: Target) => (pausedUntil > now ? 1 : 0);
-    const targets = this.#targets.toSorted(
-      (a, b) => paused(a) - paused(b) || a.running - b.running || a.given - b.given,
-    );
-    const up = targets.filter((target) => !paused(target));
-    return { targets: up.length > 0 ? up : targets, hits: new Map() };
-  }
-
-  /** The tokens of a prompt, as an engine's own tokenizer and chat template make them; undefined where they can't be had. */
-  async #tokens(
-    body: Buffer,
-    targets: readonly Target[],
-  ): Promise<{ tokens: number[]; cacheSalt: string | undefined } | undefined> {
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    // Writing to a client that is gone fails, and that is nothing to end the process for.
+    response.once("close", () => gone.abort()).on("error", () => gone.abort());
     try {
-      const asked = JSON.parse(body.toString()) as Record<string, unknown>;
-      const cacheSalt = typeof asked["cache_salt"] === "string" ? asked["cache_salt"] : undefined;
-      const { prompt } = asked;
-      if (Array.isArray(prompt) && prompt.every(Number.isSafeInteger)) return { tokens: prompt, cacheSalt };
-      const chat = CHAT_MEMBERS.filter((member) => asked[member] !== undefined);
-      const question =
-        typeof prompt === "string"
-          ? { model: asked["model"], prompt }
-          : Object.fromEntries(chat.map((member) => [member, asked[member]]));
-      const response = await fetch(`${targets[0]!.url}/tokenize`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(question),
-        signal: AbortSignal.timeout(this.#options.tokenizeTimeoutMs),
-      });
-      const { tokens } = (await response.json()) as { tokens?: unknown };
-      const known =
-        Array.isArray(tokens) && tokens.every((token) => Number.isSafeInteger(token) && token >= 0);
-      return known ? { tokens: tokens as number[], cacheSalt } : undefined;
-    } catch {
-      // What is wrong with the request the engine will say; without tokens it goes to any.
+      const { method = "GET", url = "", headers } = request;
+      // Without dots: what seems to lie under /v1/ must lie there for the engine as well.
+      const { pathname, search } = new URL(`http://proxy/${url.replace(/^\/+/, "")}`);
+      const path = `${pathname}${search}`;
+      const body = await bodyOf(request);
+      if (body === undefined) return refuse(response, 413, `the body is longer than ${LONGEST_BODY} bytes`);
+      const asked = { method, path, headers, body, signal: gone.signal };
+      if (pathname === "/health") return answer(response, 200, { status: "ok" });
+      if (/^\/routing(?:\/|$)/.test(pathname)) return answer(response, 200, await this.#explain(asked));
+      // Engines have other paths too, to sleep and to be reset: nothing for clients.
+      if (!pathname.startsWith("/v1/")) return refuse(response, 404, `there is no ${pathname} here`);
+      await this.#forward(asked, await this.#route(asked), response);
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      // No other request may suffer.
+      this.#options.log(`a request failed: ${(error as Error).message}`);
+      if (response.headersSent) response.destroy();
+      else refuse(response, 502, "the request could not be forwarded");
+    }
+  }
+
+  /** The engines in the order in which they are tried, by what each of them would hit. */
+  async #route(asked: Asked): Promise<Route> {
+    const prompt = await this.#read(asked);
+    // The last token is computed always, since what comes next is made of it.
+    const matches = prompt ? this.index.match(prompt.hashes, { maxTokens: prompt.tokens - 1 }) : [];
+    const hits = new Map(matches.map(({ engine, tokens }) => [engine, tokens]));
+    const hit = ({ name }: Target) => hits.get(name) ?? 0;
+    return { targets: inOrder(this.#targets, hit, this.#options.loadPenalty), hits, prompt };
+  }
+
+  /** The prompt of a request, with an engine's help; undefined where it has none, or nobody helps. */
+  async #read({ method, path, headers, body, signal }: Asked): Promise<ReadPrompt | undefined> {
+    const kind = PROMPTS.exec(path)?.[1];
+    const target = forTokens(this.#targets);
+    if (method !== "POST" || kind === undefined || target === undefined) return undefined;
+    try {
+      return await this.#reader.read(target.url, { path: kind, body, headers, signal });
+    } catch (error) {
+      if (!signal.aborted) {
+        target.muteUntil = performance.now() + this.#options.pauseMs;
+        this.#options.log(`${target.name} gives no tokens: ${(error as Error).message}`);
+      }
       return undefined;
     }
   }
 
   /** Sends a request to the first engine that takes it, and its answer back as it comes. */
-  async #forward(
-    request: IncomingMessage,
-    body: Buffer,
-    { targets, hits }: Route,
-    response: ServerResponse,
-  ): Promise<void> {
+  async #forward(asked: Asked, { targets, hits, prompt }: Route, response: ServerResponse): Promise<void> {
+    let broken = 0;
     for (const [at, target] of targets.entries()) {
+      const { name, url, dataParallelRank: rank } = target;
+      const headers =
+        rank === undefined ? asked.headers : { ...asked.headers, "x-data-parallel-rank": `${rank}` };
       target.running++;
       target.given++;
       try {
-        const reply = await send(target, request, body, response);
-        const last = at === targets.length - 1;
-        if (reply.statusCode === 503 && !last) {
-          reply.resume();
-          target.pausedUntil = performance.now() + this.#options.pauseMs;
-          continue;
-        }
-        response.writeHead(reply.statusCode ?? 502, {
-          ...endToEnd(reply.headers),
-          "x-routed-to": target.name,
-          "x-prefix-hit-tokens": String(hits.get(target.name) ?? 0),
-        });
-        await pipeline(reply, response);
-        return;
+        asked.signal.throwIfAborted();
+        const reply = await send(url, { ...asked, headers });
+        const failed = FAILURES.includes(reply.statusCode!);
+        if (failed) this.#failed(target, `it answers ${reply.statusCode}`);
+        if (reply.statusCode === 500) broken++;
+        if (!failed || broken === MOST_BROKEN || at === targets.length - 1)
+          return await passBack(reply, response, {
+            "x-routed-to": name,
+            ...(prompt && { "x-prefix-hit-tokens": `${hits.get(name) ?? 0}` }),
+          });
+        reply.destroy();
       } catch (error) {
-        if (response.headersSent || response.destroyed) throw error;
-        target.pausedUntil = performance.now() + this.#options.pauseMs;
-        this.#options.log(`${target.name} could not be reached: ${(error as Error).message}`);
+        if (asked.signal.aborted) throw error;
+        this.#failed(target, (error as Error).message);
+        if (response.headersSent) throw error;
+        if (mayHaveBroken(error) && ++broken === MOST_BROKEN) break;
       } finally {
         target.running--;
       }
     }
-    answer(response, 503, problem("no engine could be reached"));
+    refuse(response, 503, "no engine could serve the request");
   }
-}
 
-/** Sends a request to an engine. Ends it when the client goes away. @returns the beginning of the answer. */
-function send(
-  { url }: Target,
-  { method = "GET", url: path, headers }: IncomingMessage,
-  body: Buffer,
-  response: ServerResponse,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const outgoing = httpRequest(
-      new URL(path ?? "/", url),
-      { method, headers: { ...endToEnd(headers), "content-length": body.length } },
-      resolve,
-    );
-    const stop = (): void => void outgoing.destroy(new Error("the client is gone"));
-    response.once("close", stop);
-    outgoing.once("error", reject).once("close", () => response.off("close", stop));
-    outgoing.end(body);
-  });
-}
-
-/** Headers that are meant for the other end, not for the next hop. */
-function endToEnd(headers: IncomingMessage["headers"]): IncomingMessage["headers"] {
-  const {
-    connection,
-    host,
-    "keep-alive": _,
-    "transfer-encoding": __,
-    "content-length": ___,
-    ...rest
-  } = headers;
-  return rest;
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > LONGEST_BODY) return undefined;
-    chunks.push(chunk);
+  #failed(target: Target, why: string): void {
+    target.pausedUntil = performance.now() + this.#options.pauseMs;
+    this.#options.log(`${target.name} fails: ${why}`);
   }
-  return Buffer.concat(chunks);
-}
 
-function answer(response: ServerResponse, status: number, value: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
-}
-
-const problem = (message: string) => ({ error: { message, type: "proxy_error" } });
-
-/** Two engines without a model, and what the proxy does with four prompts. */
-async function demonstrate(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "proxy-"));
-  const places = (name: string) => ({
-    events: `ipc://${folder}/${name}`,
-    replay: `ipc://${folder}/${name}-replay`,
-  });
-  const engines = [];
-  for (const name of ["a", "b"])
-    engines.push({ name, fake: await FakeEngine.start({ blockSize: 16, ...places(name) }), ...places(name) });
-  const proxy = await KvAwareProxy.start({
-    engines: engines.map(({ fake, ...engine }) => ({ ...engine, url: fake.url })),
-    hasher: new BlockHasher({ blockSize: 16, seed: "0" }),
-  });
-  const ask = async (what: string, content: string) => {
-    const reply = await fetch(`${proxy.url}/v1/chat/completions`, {
-      method: "POST",
-      body: JSON.stringify({ model: "none", messages: [{ role: "user", content }] }),
-    });
-    const { usage } = (await reply.json()) as {
-      usage: { prompt_tokens: number; prompt_tokens_details: { cached_tokens: number } };
+  /** How the engines fare; and for a request that is posted, where it would go, and why. */
+  async #explain(asked: Asked): Promise<unknown> {
+    const { targets, prompt } = await this.#route(asked);
+    return {
+      tokens: prompt?.tokens ?? null,
+      engines: targets.map((target) => ({
+        name: target.name,
+        running: target.running,
+        given: target.given,
+        paused: isPaused(target),
+        blocks: this.index.blocksOf(target.name),
+        ...(prompt && {
+          match: this.index.explain(prompt.hashes, target.name, { maxTokens: prompt.tokens - 1 }),
+        }),
+      })),
+      index: { blocks: this.index.size, evicted: this.index.evicted, ...this.index.counters },
+      events: Object.fromEntries([...this.#subscribers].map(([name, { counters }]) => [name, counters])),
     };
-    const { headers } = reply;
-    console.log(
-      `${what}: engine ${headers.get("x-routed-to")}, ${headers.get("x-prefix-hit-tokens")} of ${usage.prompt_tokens} tokens ` +
-        `expected, ${usage.prompt_tokens_details.cached_tokens} found`,
-    );
-  };
-  const text = (topic: string) => Array.from({ length: 64 }, (_, at) => `${topic}${at}`).join(" ");
-  await ask("a first prompt", text("moon"));
-  await untilIndexed(proxy.index, 4);
-  await ask("the same again", text("moon"));
-  await ask("a longer one", `${text("moon")} ${text("cake")}`);
-  await ask("another topic", text("sun"));
-  await proxy.close();
-  for (const { fake } of engines) await fake.close();
-  await rm(folder, { recursive: true });
+  }
 }
 
-/** Resolves once the index has that many blocks: events come a moment after the answer. */
-async function untilIndexed(index: BlockIndex, blocks: number): Promise<void> {
-  while (index.size < blocks) await new Promise((resolve) => setTimeout(resolve, 5));
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const { serveOrDemonstrate } = await import("./helpers/proxy-program.js");
+  await serveOrDemonstrate((options) => KvAwareProxy.start(options));
 }
-
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      engine: { type: "string", multiple: true, default: [] },
-      port: { type: "string", default: "8000" },
-      "block-size": { type: "string", default: "16" },
-      seed: { type: "string" },
-      algorithm: { type: "string", default: "sha256" },
-    },
-  });
-  if (values.engine.length === 0) return demonstrate();
-  const engines = values.engine.map((text) => {
-    const [, name, url, events, replay] = /^([^=]+)=([^,]+),([^,]+)(?:,([^,]+))?$/.exec(text) ?? [];
-    if (events === undefined) throw new Error(`--engine ${text} is not NAME=URL,EVENTS[,REPLAY]`);
-    return { name: name!, url: url!, events, replay };
-  });
-  const hasher = await BlockHasher.create({
-    blockSize: Number(values["block-size"]),
-    algorithm: values.algorithm as "sha256",
-    seed: values.seed,
-  });
-  const proxy = await KvAwareProxy.start({ engines, hasher, port: Number(values.port) });
-  console.log(`listening at ${proxy.url}, in front of ${engines.map(({ name }) => name).join(", ")}`);
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await main();

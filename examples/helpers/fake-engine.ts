@@ -3,7 +3,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type BlobBlockHashes, BlockHasher } from "mooncake-kv";
-import { blockStored, EventHashes, type KVCacheEvent, ZmqEventPublisher } from "mooncake-kv/events";
+import {
+  blockRemoved,
+  blockStored,
+  EventHashes,
+  type KVCacheEvent,
+  ZmqEventPublisher,
+} from "mooncake-kv/events";
 
 /** What a fake engine is like. */
 export interface FakeEngineOptions {
@@ -13,6 +19,8 @@ export interface FakeEngineOptions {
   readonly replay: string;
   /** Tokens of the sliding window of a second cache group. Default: none, one group of full attention. */
   readonly slidingWindow?: number;
+  /** Whether it can render prompts, as vLLM can since `/render` exists; else it only has `/tokenize`. Default: true. */
+  readonly renders?: boolean;
 }
 
 /** Words as token ids: the same word is the same token. */
@@ -24,23 +32,51 @@ export function tokenize(text: string): number[] {
 }
 
 /** The text of a request for completions, of either kind. */
-function promptOf(body: Record<string, unknown>): string {
-  if (typeof body["prompt"] === "string") return body["prompt"];
-  const messages = (body["messages"] ?? []) as { role: string; content: string }[];
-  return messages.map(({ role, content }) => `<${role}> ${content}`).join(" ");
+function textOf(body: Json): string | undefined {
+  const { prompt, messages } = body;
+  if (typeof prompt === "string") return prompt;
+  if (!Array.isArray(messages)) return undefined;
+  return (messages as { role: string; content: string }[])
+    .map(({ role, content }) => `<${role}> ${content}`)
+    .join(" ");
 }
+
+/** The tokens of a request for completions, of either kind; undefined where it makes no sense. */
+function tokensOf(body: Json): number[] | undefined {
+  const { prompt } = body;
+  const given =
+    Array.isArray(prompt) &&
+    prompt.every((token) => Number.isInteger(token) && token >= 0 && token < 2 ** 32);
+  const tokens = given ? (prompt as number[]) : tokenize(textOf(body) ?? "");
+  return tokens.length > 0 ? tokens : undefined;
+}
+
+type Json = Record<string, unknown>;
+
+/**
+ * What is wrong with a fake engine. `overloaded` answers 503 and `failing` 500 to completions, `breaking` closes the
+ * connection instead; `no-tokens` and `mute-tokens` answer 500, or nothing, to questions for tokens; `held` answers no
+ * completion until `release`.
+ */
+export type Trouble = "none" | "overloaded" | "failing" | "breaking" | "no-tokens" | "mute-tokens" | "held";
 
 /** An engine without a model. */
 export class FakeEngine {
   readonly url: string;
   /** Requests for completions that it has answered. */
   answered = 0;
-  /** Whether it refuses: `503` answers so, `tokenizer` has no tokenizer, `held` answers nothing until `release`. */
-  trouble: "none" | "503" | "tokenizer" | "held" = "none";
+  /** Questions for tokens that it was asked, of either kind. */
+  askedForTokens = 0;
+  /** Requests for completions whose client went away before the end. */
+  abandoned = 0;
+  trouble: Trouble = "none";
+  /** Headers of the last request for completions. */
+  headers: IncomingMessage["headers"] = {};
   readonly #options: FakeEngineOptions;
   readonly #publisher: ZmqEventPublisher;
   readonly #hasher: BlockHasher;
-  readonly #cached = new Set<string>();
+  /** By group, the hashes that it has. */
+  readonly #cached: readonly Set<string>[];
   readonly #held: (() => void)[] = [];
   readonly #close: () => Promise<void>;
 
@@ -53,6 +89,7 @@ export class FakeEngine {
     this.#options = options;
     this.#publisher = publisher;
     this.#hasher = new BlockHasher({ blockSize: options.blockSize, seed: "0" });
+    this.#cached = options.slidingWindow === undefined ? [new Set()] : [new Set(), new Set()];
     this.url = url;
     this.#close = close;
   }
@@ -78,10 +115,23 @@ export class FakeEngine {
     return engine;
   }
 
+  /** Requests for completions that are held back. */
+  get held(): number {
+    return this.#held.length;
+  }
+
   /** Empties its cache, and says so. */
   async clear(): Promise<void> {
-    this.#cached.clear();
+    for (const group of this.#cached) group.clear();
     await this.#publish([{ type: "AllBlocksCleared" }]);
+  }
+
+  /** Gives up blocks of a prompt in one group, by their numbers, and says so. */
+  async evict(text: string, groupIdx: number, blocks: readonly number[]): Promise<void> {
+    const hashes = this.#hasher.hash(tokenize(text));
+    const gone = blocks.map((block) => hashes.at(block)!);
+    for (const hash of gone) this.#cached[groupIdx]!.delete(nameOf(hash));
+    await this.#publish([blockRemoved({ blockHashes: EventHashes.from(gone), medium: "GPU", groupIdx })]);
   }
 
   /** Answers what it held back. */
@@ -101,18 +151,45 @@ export class FakeEngine {
     const json = (status: number, value: unknown): void => {
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
     };
-    let body: Record<string, unknown>;
+    const { renders = true } = this.#options;
+    const [, path, rendered] =
+      /^(\/v1\/(?:chat\/)?completions|\/tokenize)(\/render)?$/.exec(request.url?.split("?")[0] ?? "") ?? [];
+    if (path === undefined || (rendered && !renders)) return json(404, { error: { message: "not found" } });
+    let body: Json;
     try {
-      body =
-        chunks.length > 0 ? (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>) : {};
+      body = (JSON.parse(Buffer.concat(chunks).toString()) as Json | null) ?? {};
     } catch {
       return json(400, { error: { message: "the body is no JSON" } });
     }
-    if (this.trouble === "503") return json(503, { error: { message: "overloaded" } });
-    const tokens = tokenize(promptOf(body));
-    if (request.url === "/tokenize")
-      return this.trouble === "tokenizer" ? json(404, {}) : json(200, { count: tokens.length, tokens });
-    if (!/^\/v1\/(?:chat\/)?completions$/.test(request.url ?? "")) return json(404, {});
+    const tokens = tokensOf(body);
+    if (rendered || path === "/tokenize") {
+      this.askedForTokens++;
+      if (this.trouble === "mute-tokens") return;
+      if (this.trouble === "no-tokens") return json(500, {});
+      if (tokens === undefined) return json(400, { error: { message: "no prompt" } });
+      if (!rendered) return json(200, { count: tokens.length, max_model_len: 4096, tokens });
+      // For completions there may be several prompts.
+      const answer = { token_ids: tokens, features: body["fake_features"] ?? null };
+      return json(200, path.includes("chat") ? answer : [answer]);
+    }
+    return this.#complete(request, response, body, tokens, json);
+  }
+
+  async #complete(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Json,
+    tokens: readonly number[] | undefined,
+    json: (status: number, value: unknown) => void,
+  ): Promise<void> {
+    this.headers = request.headers;
+    response.once("close", () => {
+      if (!response.writableFinished) this.abandoned++;
+    });
+    if (this.trouble === "overloaded") return json(503, { error: { message: "overloaded" } });
+    if (this.trouble === "failing") return json(500, { error: { message: "failed" } });
+    if (this.trouble === "breaking") return void response.destroy();
+    if (tokens === undefined) return json(400, { error: { message: "no prompt" } });
     if (this.trouble === "held") await new Promise<void>((resolve) => this.#held.push(resolve));
     const salt = body["cache_salt"];
     const cached = await this.#compute(tokens, typeof salt === "string" ? salt : undefined);
@@ -130,37 +207,48 @@ export class FakeEngine {
       promptTokenIds: tokens,
       ...(cacheSalt !== undefined && { cacheSalt }),
     });
-    const names = [...hashes].map((hash) => Buffer.from(hash).toString("hex"));
-    const missing = names.findIndex((name) => !this.#cached.has(name));
-    const found = missing < 0 ? names.length : missing;
-    for (const name of names) this.#cached.add(name);
-    if (found < names.length) await this.#publish(this.#stored(hashes, found, tokens));
-    return Math.min(found * this.#options.blockSize, tokens.length - 1);
+    const names = Array.from(hashes, nameOf);
+    const found = this.#found(names.slice(0, Math.floor((tokens.length - 1) / this.#options.blockSize)));
+    const events = this.#cached.flatMap((group, groupIdx) => {
+      const first = names.findIndex((name, at) => at >= (groupIdx === 0 ? 0 : found) && !group.has(name));
+      if (first < 0) return [];
+      for (const name of names.slice(first)) group.add(name);
+      return [this.#stored(groupIdx, hashes, first, tokens)];
+    });
+    if (events.length > 0) await this.#publish(events);
+    return found * this.#options.blockSize;
   }
 
-  #stored(hashes: BlobBlockHashes, from: number, tokens: readonly number[]): KVCacheEvent[] {
+  /** Blocks at the beginning that it has: all of them, and in a sliding window those that the next token looks at. */
+  #found(names: readonly string[]): number {
     const { blockSize, slidingWindow } = this.#options;
-    const event = {
+    const [full, window] = this.#cached;
+    const missing = names.findIndex((name) => !full!.has(name));
+    let found = missing < 0 ? names.length : missing;
+    if (slidingWindow === undefined) return found;
+    const seen = Math.ceil((slidingWindow - 1) / blockSize);
+    while (!names.slice(Math.max(0, found - seen), found).every((name) => window!.has(name))) found--;
+    return found;
+  }
+
+  #stored(groupIdx: number, hashes: BlobBlockHashes, from: number, tokens: readonly number[]): KVCacheEvent {
+    const { blockSize, slidingWindow } = this.#options;
+    return blockStored({
       blockHashes: EventHashes.from(hashes.slice(from)),
       parentBlockHash: from > 0 ? hashes.at(from - 1)! : null,
       tokenIds: Uint32Array.from(tokens.slice(from * blockSize, hashes.length * blockSize)),
       blockSize,
       medium: "GPU",
-    };
-    const groups = [blockStored({ ...event, groupIdx: 0, kvCacheSpecKind: "full_attention" })];
-    if (slidingWindow !== undefined)
-      groups.push(
-        blockStored({
-          ...event,
-          groupIdx: 1,
-          kvCacheSpecKind: "sliding_window",
-          kvCacheSpecSlidingWindow: slidingWindow,
-        }),
-      );
-    return groups;
+      groupIdx,
+      ...(groupIdx === 0
+        ? { kvCacheSpecKind: "full_attention" as const }
+        : { kvCacheSpecKind: "sliding_window" as const, kvCacheSpecSlidingWindow: slidingWindow! }),
+    });
   }
 
   async #publish(events: readonly KVCacheEvent[]): Promise<void> {
     await this.#publisher.publish({ ts: Date.now() / 1000, events, dataParallelRank: null });
   }
 }
+
+const nameOf = (hash: Uint8Array): string => Buffer.from(hash).toString("hex");
