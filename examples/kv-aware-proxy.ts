@@ -217,7 +217,6 @@ export class KvAwareProxy {
       target.running++;
       target.given++;
       try {
-        asked.signal.throwIfAborted();
         const reply = await send(url, { ...asked, headers });
         const failed = FAILURES.includes(reply.statusCode!);
         if (failed) this.#failed(target, `it answers ${reply.statusCode}`);
