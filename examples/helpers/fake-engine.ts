@@ -10,6 +10,7 @@ import {
   type KVCacheEvent,
   ZmqEventPublisher,
 } from "mooncake-kv/events";
+import { type Json, tokenize, tokensOf } from "./fake-tokenizer.js";
 
 /** What a fake engine is like. */
 export interface FakeEngineOptions {
@@ -23,42 +24,20 @@ export interface FakeEngineOptions {
   readonly renders?: boolean;
 }
 
-/** Words as token ids: the same word is the same token. */
-export function tokenize(text: string): number[] {
-  return text
-    .split(/\s+/)
-    .filter((word) => word !== "")
-    .map((word) => [...word].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)!) % 50_000, 7));
-}
-
-/** The text of a request for completions, of either kind. */
-function textOf(body: Json): string | undefined {
-  const { prompt, messages } = body;
-  if (typeof prompt === "string") return prompt;
-  if (!Array.isArray(messages)) return undefined;
-  return (messages as { role: string; content: string }[])
-    .map(({ role, content }) => `<${role}> ${content}`)
-    .join(" ");
-}
-
-/** The tokens of a request for completions, of either kind; undefined where it makes no sense. */
-function tokensOf(body: Json): number[] | undefined {
-  const { prompt } = body;
-  const given =
-    Array.isArray(prompt) &&
-    prompt.every((token) => Number.isInteger(token) && token >= 0 && token < 2 ** 32);
-  const tokens = given ? (prompt as number[]) : tokenize(textOf(body) ?? "");
-  return tokens.length > 0 ? tokens : undefined;
-}
-
-type Json = Record<string, unknown>;
-
 /**
  * What is wrong with a fake engine. `overloaded` answers 503 and `failing` 500 to completions, `breaking` closes the
- * connection instead; `no-tokens` and `mute-tokens` answer 500, or nothing, to questions for tokens; `held` answers no
+ * connection instead, `cut` in the middle of a stream; `no-tokens` and `mute-tokens` answer 500, or nothing, to questions for tokens; `held` answers no
  * completion until `release`.
  */
-export type Trouble = "none" | "overloaded" | "failing" | "breaking" | "no-tokens" | "mute-tokens" | "held";
+export type Trouble =
+  | "none"
+  | "overloaded"
+  | "failing"
+  | "breaking"
+  | "cut"
+  | "no-tokens"
+  | "mute-tokens"
+  | "held";
 
 /** An engine without a model. */
 export class FakeEngine {
@@ -198,6 +177,7 @@ export class FakeEngine {
     if (body["stream"] !== true) return json(200, { choices: [{ text: "ok" }], usage });
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (const text of ["o", "k"]) response.write(`data: ${JSON.stringify({ choices: [{ text }] })}\n\n`);
+    if (this.trouble === "cut") return void setImmediate(() => response.destroy());
     response.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
   }
 

@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { blockStored, EventHashes, EventLog } from "mooncake-kv/events";
 import * as assert from "uvu/assert";
-import { FakeEngine, tokenize } from "../../examples/helpers/fake-engine.js";
+import { FakeEngine } from "../../examples/helpers/fake-engine.js";
+import { tokenize } from "../../examples/helpers/fake-tokenizer.js";
 import { loadZeroMq } from "../../src/lookup/zeromq.js";
 import { ask, hasher, proxySuite, routed, summary, until, words } from "./proxy-suite.js";
 

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { BlockHasher } from "mooncake-kv";
 import * as assert from "uvu/assert";
 import { ask, proxySuite, raw, routed, summary, until, words } from "./proxy-suite.js";
@@ -89,6 +91,39 @@ test("a stream comes through as it is", async () => {
   const lines = (await reply.text()).split("\n\n").filter((line) => line !== "");
   assert.is(lines.length, 4);
   assert.is(lines.at(-1), "data: [DONE]");
+});
+
+test("a stream that an engine breaks off is broken off for the client too", async () => {
+  const { engines, proxy, log } = await start([{}]);
+  engines[0]!.trouble = "cut";
+  const reply = await ask(proxy, words("moon"), { stream: true });
+  assert.is(reply.status, 200);
+  assert.is(await reply.text().catch((error: Error) => error.message), "terminated");
+  assert.match(log[0]!, /^a fails: /);
+  engines[0]!.trouble = "none";
+  assert.is((await ask(proxy, words("moon"))).status, 200);
+});
+
+test("clients that break off, or speak no HTTP, cost nobody else anything", async () => {
+  const { engines, proxy } = await start([{}]);
+  const { port } = new URL(proxy.url);
+  const post = "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n";
+  for (const text of [
+    post,
+    `${post}{"prompt": "a`,
+    "\0\x01\x02\r\n\r\n",
+    "GET /v1/models",
+    `${post}${"x".repeat(300)}`,
+  ]) {
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.on("error", () => {}).write(text);
+    await once(socket, "connect");
+    // By the time another client has its answer, what was sent before has come.
+    assert.is((await fetch(`${proxy.url}/health`)).status, 200);
+    socket.destroy();
+  }
+  assert.is((await ask(proxy, words("sun"))).status, 200);
+  assert.is(engines[0]!.answered, 1);
 });
 
 test("an engine stops when its client goes away", async () => {
