@@ -33,3 +33,8 @@ function sequenceOf(frame: Uint8Array | undefined): bigint | undefined {
   if (frame?.length !== 8) return undefined;
   return new DataView(frame.buffer, frame.byteOffset, 8).getBigUint64(0);
 }
+
+/** Whether two messages are the same batch of the same engine: a batch holds the time at which it was made. */
+export function isSameMessage(a: EventMessage, b: EventMessage): boolean {
+  return a.sequence === b.sequence && Buffer.compare(a.payload, b.payload) === 0;
+}

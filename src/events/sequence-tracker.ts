@@ -19,6 +19,11 @@ export class SequenceTracker {
     return this.#due;
   }
 
+  /** Number of the last live message; undefined before the first one, and of a publisher that is new. */
+  get lastLive(): bigint | undefined {
+    return this.#lastLive;
+  }
+
   /**
    * What a live message means. Live numbers only grow, so that a smaller one means a new publisher, of which the first
    * batch is due. Unless it is a duplicate, `passed` is due once the message and what is missing before it were dealt with.

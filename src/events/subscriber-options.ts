@@ -24,7 +24,7 @@ export interface EventSubscriberOptions {
   readonly maxMessageBytes?: number | undefined;
   /** Milliseconds that a replay may be silent. Default: 5,000. */
   readonly replayTimeoutMs?: number | undefined;
-  /** Milliseconds that a replay may take in all; live batches wait meanwhile. Default: 30,000. */
+  /** Milliseconds that a replay may be waited for in all; live batches wait meanwhile. Default: 30,000. */
   readonly replayTotalMs?: number | undefined;
   /** Batches that a replay may have. Default: 100,000, ten times what vLLM keeps by default. */
   readonly replayMaxBatches?: number | undefined;

@@ -4,9 +4,10 @@ import type { ReplayFailureReason } from "./event-replay.js";
 export interface SubscriberProblem {
   /**
    * `frames`: a message was no batch by its frames. `batch`: the payload of a batch could not be read. `event`: one event
-   * of a batch could not, and is left out. `replay`: a replay came to no end. `receive`: the socket could not receive.
+   * of a batch could not, and is left out. `replay`: a replay came to no end. `connection`: it broke, or nobody answers.
+   * `receive`: the socket could not receive.
    */
-  readonly reason: "frames" | "batch" | "event" | "replay" | "receive";
+  readonly reason: "frames" | "batch" | "event" | "replay" | "connection" | "receive";
   readonly message: string;
   /** Number of the batch that it is about; undefined where it is about none. */
   readonly sequence?: bigint | undefined;
@@ -14,6 +15,8 @@ export interface SubscriberProblem {
 
 /** How many messages there were, by what became of them. */
 export interface SubscriberCounters {
+  /** Connections that the publisher has answered; all but the first are reconnections. */
+  connections: number;
   batches: number;
   replayed: number;
   duplicates: number;
@@ -40,6 +43,7 @@ export interface SubscriberCounters {
 /** Counters that stand at 0. */
 export function newSubscriberCounters(): SubscriberCounters {
   return {
+    connections: 0,
     batches: 0,
     replayed: 0,
     duplicates: 0,
@@ -49,7 +53,15 @@ export function newSubscriberCounters(): SubscriberCounters {
     restarts: 0,
     unprovenReconnects: 0,
     failedReplays: 0,
-    replayFailures: { timeout: 0, "too-long": 0, "too-many": 0, misbehaved: 0, socket: 0 },
+    replayFailures: {
+      refused: 0,
+      timeout: 0,
+      disconnected: 0,
+      "too-long": 0,
+      "too-many": 0,
+      misbehaved: 0,
+      socket: 0,
+    },
     receiveErrors: 0,
     malformedEvents: 0,
     unknownEvents: 0,
