@@ -29,7 +29,7 @@ export interface BlockIndexOptions {
   readonly blockSize: number;
   /** Blocks at most, counted once a group and medium. Each takes some 30 bytes. Default: 1,048,576. */
   readonly capacity?: number | undefined;
-  /** Engines at most. 32 more take 8 bytes more a block. Default: 24. */
+  /** Engines at most. Each 25 more take 8 bytes more a block. Default: 24. */
   readonly maxEngines?: number | undefined;
   /** Told of every event that was passed over, and why. What it throws is ignored. */
   readonly onProblem?: ((problem: BlockIndexProblem) => void) | undefined;
