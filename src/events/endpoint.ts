@@ -4,6 +4,9 @@ import { configError } from "./errors.js";
 /** The highest port that there is. */
 const LAST_PORT = 65_535;
 
+/** Bytes of the path of a socket that systems take. */
+const LONGEST_PATH = 107;
+
 /**
  * The endpoint of a data-parallel rank: the port counted up by the rank, or a suffix for inproc. A port of 0 stays, since
  * the system chooses it. Mirrors vLLM's `offset_endpoint_port`.
@@ -56,23 +59,57 @@ export function isBindEndpoint(endpoint: string): boolean {
  */
 export function checkConnectEndpoint(name: string, endpoint: unknown): void {
   checkText(name, endpoint);
-  const refuse = (why: string): never => {
-    throw configError(`${name} is ${describe(endpoint)}: ${why}`, { [name]: endpoint });
-  };
+  const place = placeOf(name, endpoint);
+  if (place === undefined) return;
+  const { host, port } = place;
+  if (host.includes("*") || host === "0.0.0.0" || host === "[::]" || host === "::")
+    refuse(
+      name,
+      endpoint,
+      `${host} is where an engine binds; name its host, as in tcp://127.0.0.1:${isPort(port) ? port : "5557"}`,
+    );
+  if (!isPort(port)) refuse(name, endpoint, `the port must be a number of 1 to ${LAST_PORT}`);
+}
+
+/**
+ * Refuses an endpoint at which nobody can publish. A port of 0 or `*` lets the system choose one.
+ *
+ * @param name of the option, for the message.
+ * @throws MooncakeKvError `ERR_CONFIG` that says what would be right.
+ */
+export function checkPublishEndpoint(name: string, endpoint: unknown): void {
+  checkText(name, endpoint);
+  const port = placeOf(name, endpoint)?.port ?? "0";
+  if (!isPort(port) && port !== "0" && port !== "*")
+    refuse(name, endpoint, `the port must be a number of 1 to ${LAST_PORT}, or 0 for any that is free`);
+}
+
+/** Host and port of a tcp endpoint; undefined for a name of ipc or inproc. */
+function placeOf(name: string, endpoint: string): { host: string; port: string } | undefined {
   const [, scheme, address] =
-    /^([a-z]+):\/\/(.*)$/s.exec(endpoint) ?? refuse("it must be like tcp://host:5557");
+    /^([a-z]+):\/\/(.*)$/s.exec(endpoint) ?? refuse(name, endpoint, "it must be like tcp://host:5557");
   if (scheme === "ipc" || scheme === "inproc") {
-    if (address === "") refuse(`a name is missing behind ${scheme}://`);
-    return;
+    if (address === "") refuse(name, endpoint, `a name is missing behind ${scheme}://`);
+    const bytes = new TextEncoder().encode(address).length;
+    if (scheme === "ipc" && bytes > LONGEST_PATH)
+      refuse(name, endpoint, `its path has ${bytes} bytes; sockets take up to ${LONGEST_PATH}`);
+    return undefined;
   }
-  if (scheme !== "tcp") refuse("only tcp, ipc and inproc are known");
+  if (scheme !== "tcp") refuse(name, endpoint, "only tcp, ipc and inproc are known");
   const [, host, port] =
-    /^(.*):([^:]*)$/.exec(address!) ?? refuse("a port is missing, as in tcp://host:5557");
-  if (host!.includes("*") || host === "0.0.0.0" || host === "[::]" || host === "::")
-    refuse(`${host} is where an engine binds; name its host, as in tcp://127.0.0.1:${port}`);
-  if (host === "") refuse("a host is missing, as in tcp://127.0.0.1:5557");
-  if (!/^\d+$/.test(port!) || Number(port) < 1 || Number(port) > LAST_PORT)
-    refuse(`the port must be a number of 1 to ${LAST_PORT}`);
+    /^(.*):([^:]*)$/s.exec(address!) ?? refuse(name, endpoint, "a port is missing, as in tcp://host:5557");
+  if (host === "") refuse(name, endpoint, "a host is missing, as in tcp://127.0.0.1:5557");
+  if (/[\s/@?#]/.test(host!))
+    refuse(name, endpoint, "it must be like tcp://host:5557, without anything else");
+  return { host: host!, port: port! };
+}
+
+function isPort(port: string): boolean {
+  return /^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= LAST_PORT;
+}
+
+function refuse(name: string, endpoint: string, why: string): never {
+  throw configError(`${name} is ${describe(endpoint)}: ${why}`, { [name]: endpoint });
 }
 
 function checkText(name: string, endpoint: unknown): asserts endpoint is string {

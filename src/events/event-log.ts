@@ -40,7 +40,8 @@ export class EventLog {
   readonly #dataParallelRank: number;
   readonly #topic: Uint8Array;
   readonly bufferSteps: number;
-  readonly #kept: { readonly sequence: bigint; readonly payload: Uint8Array }[] = [];
+  /** Payloads of the last batches, each at its number modulo `bufferSteps`. */
+  readonly #kept: Uint8Array[] = [];
   #next = 0n;
 
   /** @throws MooncakeKvError `ERR_CONFIG` for options that make no sense, or that nobody knows. */
@@ -78,28 +79,43 @@ export class EventLog {
     const dataParallelRank = batch.dataParallelRank ?? this.#dataParallelRank;
     const payload = encodeEventBatch({ ...batch, dataParallelRank }, this.#options);
     const sequence = this.#next++;
-    if (this.bufferSteps > 0) {
-      if (this.#kept.length >= this.bufferSteps) this.#kept.shift();
-      this.#kept.push({ sequence, payload });
-    }
+    if (this.bufferSteps > 0) this.#kept[this.#place(sequence)] = payload;
     return [this.#topic, sequenceFrame(sequence), payload];
+  }
+
+  /** Number of the first batch that is kept. */
+  get #oldest(): bigint {
+    const kept = BigInt(this.bufferSteps);
+    return this.#next > kept ? this.#next - kept : 0n;
+  }
+
+  #place(sequence: bigint): number {
+    return Number(sequence % BigInt(this.bufferSteps));
   }
 
   /**
    * The messages that answer a replay request, behind the asker's identity: the kept batches from a number on, then the
-   * end marker.
+   * end marker. Batches that are published meanwhile don't belong to it; those that are kept no longer when their turn
+   * comes are missing.
    *
    * @param start the number, 8 bytes, big-endian.
    * @throws MooncakeKvError `ERR_SCHEMA` for a start of another length.
    */
-  *replay(start: Uint8Array): Generator<Uint8Array[]> {
+  replay(start: Uint8Array): Generator<Uint8Array[]> {
     if (!isReplayRequest(start))
       throw eventError(`a replay starts at a number of 8 bytes; these are ${start.length}`, {
         bytes: start.length,
       });
     const from = new DataView(start.buffer, start.byteOffset, 8).getBigUint64(0);
-    for (const { sequence, payload } of [...this.#kept])
-      if (sequence >= from) yield [EMPTY, this.#topic, sequenceFrame(sequence), payload];
+    return this.#messages(from, this.#next);
+  }
+
+  *#messages(from: bigint, end: bigint): Generator<Uint8Array[]> {
+    for (let sequence = from; ; sequence++) {
+      if (sequence < this.#oldest) sequence = this.#oldest;
+      if (sequence >= end) break;
+      yield [EMPTY, this.#topic, sequenceFrame(sequence), this.#kept[this.#place(sequence)]!];
+    }
     yield [EMPTY, EMPTY, END_SEQ, EMPTY];
   }
 }

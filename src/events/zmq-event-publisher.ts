@@ -1,12 +1,13 @@
-import { setImmediate } from "node:timers/promises";
-import type { Publisher, Router } from "zeromq";
+import type { Publisher } from "zeromq";
 import { describe } from "../errors.js";
 import { checkNames, wholeOption } from "../lookup/options.js";
 import { loadZeroMq } from "../lookup/zeromq.js";
-import { isBindEndpoint, offsetEndpointPort } from "./endpoint.js";
+import { checkPublishEndpoint, isBindEndpoint, offsetEndpointPort } from "./endpoint.js";
 import { configError } from "./errors.js";
-import { EVENT_LOG_NAMES, EventLog, type EventLogOptions, isReplayRequest } from "./event-log.js";
+import { EVENT_LOG_NAMES, EventLog, type EventLogOptions } from "./event-log.js";
 import type { KVEventBatch } from "./kv-events.js";
+import { ReplayServer } from "./replay-server.js";
+import { tell } from "./tell.js";
 
 /** Where and how a publisher publishes. */
 export interface ZmqEventPublisherOptions extends EventLogOptions {
@@ -39,45 +40,34 @@ const NAMES: readonly (keyof ZmqEventPublisherOptions)[] = [
   "onProblem",
 ];
 
-/** Bytes of a frame of a replay request: there is an identity, an empty one, and a number. */
-const LONGEST_REQUEST_FRAME = 1024;
-
-/** Batches of a replay between which others get their turn. */
-const REPLAY_STRIDE = 64;
-
-/** Milliseconds before the socket of replays is asked again after an error. */
-const PAUSE_AFTER_ERROR = 100;
-
 /** Publishes events as an engine does, and replays the last ones to whoever missed some. Mirrors vLLM's class. */
 export class ZmqEventPublisher {
   readonly #publisher: Publisher;
-  readonly #router: Router | undefined;
+  readonly #replays: ReplayServer | undefined;
   readonly #log: EventLog;
-  readonly #onProblem: ((problem: PublisherProblem) => void) | undefined;
-  readonly #replays: Promise<void>;
+  readonly #options: CheckedOptions;
   #sends: Promise<void> = Promise.resolve();
+  #waiting = 0;
   #closed = false;
-  #wake: () => void = () => {};
-  /** Replay requests that made no sense. */
-  malformedReplays = 0;
-  /** Batches that could not be sent. */
+  /** Batches that could not be sent, or had no room. They are kept for replay all the same. */
   failedSends = 0;
-  /** Whether the PUB socket was bound, as against connected: see the option `endpoint`. */
-  readonly bound: boolean;
+  /** The endpoint of the PUB socket: where it was bound, with the port that the system chose, or where it connects to. */
+  readonly endpoint: string;
+  /** The endpoint of replays; null without any. */
+  readonly replayEndpoint: string | null;
 
   private constructor(
     publisher: Publisher,
-    router: Router | undefined,
+    replays: ReplayServer | undefined,
     log: EventLog,
-    bound: boolean,
-    onProblem: ((problem: PublisherProblem) => void) | undefined,
+    options: CheckedOptions,
   ) {
     this.#publisher = publisher;
-    this.#router = router;
+    this.#replays = replays;
     this.#log = log;
-    this.bound = bound;
-    this.#onProblem = onProblem;
-    this.#replays = router === undefined ? Promise.resolve() : this.#serveReplays(router);
+    this.#options = options;
+    this.endpoint = publisher.lastEndpoint ?? options.endpoint;
+    this.replayEndpoint = replays?.endpoint ?? null;
   }
 
   /**
@@ -87,48 +77,44 @@ export class ZmqEventPublisher {
    * missing.
    */
   static async open(options: ZmqEventPublisherOptions = {}): Promise<ZmqEventPublisher> {
-    checkNames("ZmqEventPublisher", options, NAMES);
-    const { endpoint = "tcp://*:5557", replayEndpoint, highWaterMark, onProblem, ...logOptions } = options;
-    const mark = wholeOption("highWaterMark", highWaterMark, 100_000);
-    if (onProblem !== undefined && typeof onProblem !== "function")
-      throw configError(`onProblem is ${describe(onProblem)}; it must be a function`, { onProblem });
+    const { logOptions, ...checked } = checkedOptions(options);
+    const { endpoint, replayEndpoint, highWaterMark, onProblem } = checked;
     const log = new EventLog(logOptions);
-    const { dataParallelRank = 0 } = logOptions;
-    const address = offsetEndpointPort(endpoint, dataParallelRank);
-    const replayAddress =
-      replayEndpoint === undefined ? undefined : offsetEndpointPort(replayEndpoint, dataParallelRank);
-    const bound = isBindEndpoint(address);
-    const { Publisher, Router } = await loadZeroMq();
-    const publisher = new Publisher({ linger: 0, sendHighWaterMark: mark });
-    let router: Router | undefined;
+    const { Publisher } = await loadZeroMq();
+    const publisher = new Publisher({ linger: 0, sendHighWaterMark: highWaterMark });
+    let at = endpoint;
     try {
-      if (bound) await publisher.bind(address);
-      else publisher.connect(address);
-      if (replayAddress !== undefined) {
-        // Room for a whole replay and its end marker, also while a slow subscriber has not acknowledged half of it.
-        router = new Router({
-          linger: 0,
-          sendHighWaterMark: 2 * (log.bufferSteps + 1),
-          maxMessageSize: LONGEST_REQUEST_FRAME,
-        });
-        await router.bind(replayAddress);
-      }
+      if (isBindEndpoint(endpoint)) await publisher.bind(endpoint);
+      else publisher.connect(endpoint);
+      if (replayEndpoint === undefined) return new ZmqEventPublisher(publisher, undefined, log, checked);
+      at = replayEndpoint;
+      const report = (message: string): void => tell(onProblem, { reason: "replay", message });
+      const replays = await ReplayServer.bind(replayEndpoint, log, report);
+      return new ZmqEventPublisher(publisher, replays, log, checked);
     } catch (cause) {
       publisher.close();
-      router?.close();
-      throw configError(`can't publish at ${endpoint}: ${(cause as Error).message}`, { endpoint }, { cause });
+      throw configError(`can't publish at ${at}: ${(cause as Error).message}`, { endpoint: at }, { cause });
     }
-    return new ZmqEventPublisher(publisher, router, log, bound, onProblem);
   }
 
-  /** The endpoint that the PUB socket was bound to; null where it connects. */
-  get endpoint(): string | null {
-    return this.#publisher.lastEndpoint;
+  /** Whether the PUB socket was bound, as against connected: see the option `endpoint`. */
+  get bound(): boolean {
+    return isBindEndpoint(this.#options.endpoint);
   }
 
-  /** The endpoint of replays; null without any. */
-  get replayEndpoint(): string | null {
-    return this.#router?.lastEndpoint ?? null;
+  /** Replay requests that made no sense. */
+  get malformedReplays(): number {
+    return this.#replays?.counters.malformedReplays ?? 0;
+  }
+
+  /** Replay requests beyond the most that are answered at a time. */
+  get refusedReplays(): number {
+    return this.#replays?.counters.refusedReplays ?? 0;
+  }
+
+  /** Replays that ended early: whoever asked was gone, or read nothing for 5 seconds. */
+  get abandonedReplays(): number {
+    return this.#replays?.counters.abandonedReplays ?? 0;
   }
 
   /**
@@ -141,85 +127,61 @@ export class ZmqEventPublisher {
     if (this.#closed) throw configError("the publisher is closed; nothing can be published any more");
     const sequence = this.#log.nextSequence;
     const frames = this.#log.publish(batch);
+    if (this.#waiting >= this.#options.highWaterMark) {
+      this.#failed(sequence, `${this.#waiting} others wait to be sent`);
+      return sequence;
+    }
+    this.#waiting++;
     this.#sends = this.#sends
       .then(() => this.#publisher.send(frames))
-      .catch((error: Error) => {
-        this.failedSends++;
-        this.#report("send", `batch ${sequence} could not be sent: ${error.message}`);
-      });
+      .catch((error: Error) => this.#failed(sequence, error.message))
+      .finally(() => this.#waiting--);
     await this.#sends;
     return sequence;
   }
 
-  /** Closes the sockets. Closing twice is fine. */
+  #failed(sequence: bigint, why: string): void {
+    this.failedSends++;
+    const message = `batch ${sequence} could not be sent: ${why}`;
+    tell(this.#options.onProblem, { reason: "send", message });
+  }
+
+  /** Closes the sockets; replays under way end. Closing twice is fine. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#sends;
     this.#publisher.close();
-    this.#router?.close();
-    this.#wake();
-    await this.#replays;
+    await this.#replays?.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
 
-  async #serveReplays(router: Router): Promise<void> {
-    while (!this.#closed) {
-      let request: Buffer[];
-      try {
-        request = await router.receive();
-      } catch (error) {
-        if (this.#closed) return;
-        this.#report("replay", `requests can't be received: ${(error as Error).message}`);
-        await this.#pause(PAUSE_AFTER_ERROR);
-        continue;
-      }
-      await this.#answer(router, request);
-    }
-  }
+/** Options of a publisher, checked, with the endpoints of its own rank. */
+interface CheckedOptions {
+  readonly endpoint: string;
+  readonly replayEndpoint: string | undefined;
+  readonly highWaterMark: number;
+  readonly onProblem: ((problem: PublisherProblem) => void) | undefined;
+}
 
-  async #answer(router: Router, request: readonly Uint8Array[]): Promise<void> {
-    const [identity, , start] = request;
-    if (request.length !== 3 || !isReplayRequest(start!)) {
-      this.malformedReplays++;
-      this.#report(
-        "replay",
-        `a replay request of ${request.length} frames (${request.map(({ length }) => length).join(", ")} bytes) makes no sense; ` +
-          "an empty frame and a number of 8 bytes are right",
-      );
-      return;
-    }
-    let sent = 0;
-    for (const frames of this.#log.replay(start!)) {
-      if (this.#closed) return;
-      try {
-        await router.send([identity!, ...frames]);
-      } catch (error) {
-        // Whoever asked is gone.
-        this.#report("replay", `a replay ended early: ${(error as Error).message}`);
-        return;
-      }
-      if (++sent % REPLAY_STRIDE === 0) await setImmediate();
-    }
-  }
-
-  /** Waits, but not beyond `close`. */
-  async #pause(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-      this.#wake = resolve;
-    });
-    clearTimeout(timer);
-  }
-
-  #report(reason: PublisherProblem["reason"], message: string): void {
-    try {
-      this.#onProblem?.({ reason, message });
-    } catch {
-      // A listener that throws must not end the publisher.
-    }
-  }
+function checkedOptions(
+  options: ZmqEventPublisherOptions,
+): CheckedOptions & { readonly logOptions: EventLogOptions } {
+  checkNames("ZmqEventPublisher", options, NAMES);
+  const { endpoint = "tcp://*:5557", replayEndpoint, highWaterMark, onProblem, ...logOptions } = options;
+  if (onProblem !== undefined && typeof onProblem !== "function")
+    throw configError(`onProblem is ${describe(onProblem)}; it must be a function`, { onProblem });
+  checkPublishEndpoint("endpoint", endpoint);
+  if (replayEndpoint !== undefined) checkPublishEndpoint("replayEndpoint", replayEndpoint);
+  const { dataParallelRank: rank = 0 } = logOptions;
+  return {
+    endpoint: offsetEndpointPort(endpoint, rank),
+    replayEndpoint: replayEndpoint === undefined ? undefined : offsetEndpointPort(replayEndpoint, rank),
+    highWaterMark: wholeOption("highWaterMark", highWaterMark, 100_000),
+    onProblem,
+    logOptions,
+  };
 }
