@@ -1,7 +1,12 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
-import { checkConnectEndpoint, isBindEndpoint, offsetEndpointPort } from "../../src/events/endpoint.js";
+import {
+  checkConnectEndpoint,
+  checkPublishEndpoint,
+  isBindEndpoint,
+  offsetEndpointPort,
+} from "../../src/events/endpoint.js";
 
 const refused = (call: () => unknown, pattern: RegExp) =>
   assert.throws(
@@ -24,6 +29,11 @@ test("an endpoint that engines bind is no place to connect to", () => {
     ["http://host:5557", /only tcp, ipc and inproc/],
     ["host:5557", /like tcp:\/\/host:5557/],
     ["ipc://", /a name is missing/],
+    [`ipc:///${"x".repeat(107)}`, /its path has 108 bytes/],
+    ["tcp://host:5557/", /the port must be a number/],
+    ["tcp://user@host:5557", /without anything else/],
+    ["tcp://my host:5557", /without anything else/],
+    ["tcp://*:*", /name its host, as in tcp:\/\/127\.0\.0\.1:5557/],
     ["", /like tcp/],
     [undefined, /must be a text/],
     [5557, /must be a text/],
@@ -37,6 +47,20 @@ test("an endpoint that engines bind is no place to connect to", () => {
     "inproc://x",
   ])
     checkConnectEndpoint("endpoint", endpoint);
+});
+
+test("an endpoint to publish at may have any host, and leave the port to the system", () => {
+  for (const endpoint of [
+    "tcp://*:0",
+    "tcp://*:*",
+    "tcp://0.0.0.0:5557",
+    "tcp://host:1",
+    "ipc://x",
+    "inproc://x",
+  ])
+    checkPublishEndpoint("endpoint", endpoint);
+  for (const endpoint of ["tcp://*", "tcp://*:65536", "tcp://*:-1", "pgm://x:1", "", 5, undefined])
+    refused(() => checkPublishEndpoint("endpoint", endpoint), /^endpoint is /);
 });
 
 test("ports of ranks end at the last port", () => {

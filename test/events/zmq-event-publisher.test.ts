@@ -81,6 +81,47 @@ test("a batch that can't be sent is counted and told, and its number stays its o
   assert.match(problems[0]!.message, /batch 0 could not be sent: no route/);
 });
 
+test("batches beyond the high-water mark that wait to be sent are counted, told, and kept for replay", async () => {
+  const problems: PublisherProblem[] = [];
+  const publisher = keep(
+    await ZmqEventPublisher.open({
+      endpoint: `ipc://${folder()}/pub`,
+      replayEndpoint: `ipc://${folder()}/replay`,
+      highWaterMark: 2,
+      onProblem: (problem) => problems.push(problem),
+    }),
+  );
+  const numbers = await Promise.all(Array.from({ length: 5 }, () => publisher.publish(batch)));
+  assert.equal(numbers, [0n, 1n, 2n, 3n, 4n]);
+  assert.equal([publisher.failedSends, problems.length], [3, 3]);
+  assert.match(problems[0]!.message, /batch 2 could not be sent: 2 others wait to be sent/);
+  await publisher.publish(batch);
+  assert.is(publisher.failedSends, 3, "there is room again");
+  const { Dealer } = await loadZeroMq();
+  const dealer = keep(new Dealer({ linger: 0, receiveTimeout: 5000 }));
+  dealer.connect(publisher.replayEndpoint!);
+  await dealer.send(["", new Uint8Array(8)]);
+  for (let count = 0; count < 6; count++) assert.is((await dealer.receive())[2]!.at(-1), count);
+});
+
+test("where it can't publish is told with the endpoint and the reason", async () => {
+  const endpoint = `ipc://${folder()}/pub`;
+  for (const [options, pattern] of [
+    [{ endpoint: "tcp://host" }, /endpoint is "tcp:\/\/host": a port is missing/],
+    [{ endpoint: "udp://host:5557" }, /only tcp, ipc and inproc/],
+    [{ endpoint: "" }, /must be like tcp/],
+    [{ endpoint, replayEndpoint: "tcp://*:70000" }, /replayEndpoint is .*1 to 65535, or 0 for any/],
+    [{ endpoint, replayEndpoint: `ipc://${folder()}/no/such/folder` }, /can't publish at ipc:.*\/no\/such/],
+    [{ endpoint: `ipc:///${"x".repeat(200)}` }, /its path has 201 bytes; sockets take up to 107/],
+  ] as const) {
+    const error = await ZmqEventPublisher.open(options).catch((caught: unknown) => caught);
+    assert.ok(configError(error), JSON.stringify(options));
+    assert.match((error as Error).message, pattern);
+  }
+  // What was bound before is free again.
+  keep(await ZmqEventPublisher.open({ endpoint }));
+});
+
 test("it binds wildcards and names, and connects where a host is named, as vLLM's does", async () => {
   const bound = keep(await ZmqEventPublisher.open({ endpoint: `ipc://${folder()}/pub` }));
   const connected = keep(await ZmqEventPublisher.open({ endpoint: "tcp://127.0.0.1:25557" }));
