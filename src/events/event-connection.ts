@@ -16,6 +16,12 @@ const ATTEMPT_MS = 5_000;
 /** Milliseconds in which what has been received must come out of the socket of a broken connection. */
 const DRAIN_MS = 50;
 
+/**
+ * Milliseconds that are never over: the socket must not reconnect. Told to never do it, it would drop what has been received
+ * when its connection breaks.
+ */
+const NEVER_MS = 2 ** 30;
+
 /** Seconds after which the system asks whether a silent peer is still there, between two asks, and how many there are. */
 const KEEPALIVE = { tcpKeepalive: 1, tcpKeepaliveIdle: 10, tcpKeepaliveInterval: 5, tcpKeepaliveCount: 3 };
 
@@ -45,7 +51,7 @@ export class EventConnection {
     const socket = new Subscriber({
       ...KEEPALIVE,
       linger: 0,
-      reconnectInterval: -1,
+      reconnectInterval: NEVER_MS,
       receiveHighWaterMark: options.highWaterMark,
       maxMessageSize: options.maxMessageBytes,
     });
