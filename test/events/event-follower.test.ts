@@ -174,7 +174,9 @@ test("a replay fails with the reason: nobody there, silence, a broken connection
       from: "beginning",
       replayTimeoutMs: reason === "disconnected" ? 20_000 : 100,
     });
+    const began = performance.now();
     assert.equal(await connected(), []);
+    assert.ok(performance.now() - began < 5_000, "a broken connection is no silence");
     assert.is(follower.counters.replayFailures[reason], 1, `${reason}: ${problems[0]?.message}`);
     assert.equal(
       problems.map((problem) => problem.reason),

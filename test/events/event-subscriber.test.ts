@@ -186,6 +186,7 @@ test("a replay is bounded in batches and in time, whatever it sends", async () =
       1,
       JSON.stringify(subscriber.counters.replayFailures),
     );
+    assert.ok(sent < 100_000, "it had not ended by itself");
     subscriber.close();
   }
   assert.is(host.asked.length, 2);
@@ -245,8 +246,18 @@ test("what a dead engine has sent is read before anything of the new one, howeve
   young.publish(batchOf(1_001));
   const second = await engine(fromLog(young));
   const broken = problem();
+  const listened = second.listened();
+  let heard = false;
+  void listened.then(() => {
+    heard = true;
+  });
   const seen = [];
-  for (let count = 1; count < 200; count++) seen.push(short(await next()));
+  for (let count = 1; count < 200; count++) {
+    seen.push(short(await next()));
+    // Time to reconnect in. A socket looks after its connections with each hundredth frame.
+    if (count > 100 && count <= 150) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.not(heard, "nobody listens to the new one before the old one is read to its end");
   assert.equal(
     seen,
     Array.from({ length: 199 }, (_, at) => `b${at + 1}`),
@@ -254,7 +265,7 @@ test("what a dead engine has sent is read before anything of the new one, howeve
   assert.equal([short(await next()), short(await next()), short(await next())], ["restart0--1", "r0", "r1"]);
   await broken;
   const live = next();
-  await second.listened();
+  await listened;
   await second.pub.send(young.publish(batchOf(1_002)));
   assert.is(short(await live), "b2");
   assert.is(subscriber.counters.connections, 2);
@@ -283,6 +294,8 @@ test("a socket that can't receive is given up for another, ever more rarely, and
     assert.is(calls, 4);
     assert.is(subscriber.counters.receiveErrors, 4);
     assert.match(problems[0]!.message, /the socket can't receive: no memory/);
+    // The wait has begun.
+    await new Promise((resolve) => setTimeout(resolve, 20));
     subscriber.close();
     assert.is(await pending, undefined);
     assert.ok(performance.now() - times[3]! < 500, "the next wait would have been of 800 ms");

@@ -118,8 +118,27 @@ test("where it can't publish is told with the endpoint and the reason", async ()
     assert.ok(configError(error), JSON.stringify(options));
     assert.match((error as Error).message, pattern);
   }
-  // What was bound before is free again.
-  keep(await ZmqEventPublisher.open({ endpoint }));
+});
+
+test("what was bound before something failed is free again", async () => {
+  const first = await ZmqEventPublisher.open({ endpoint: "tcp://*:0" });
+  const endpoint = first.endpoint.replace("0.0.0.0", "*");
+  await first.close();
+  const until = performance.now() + 2_000;
+  const open = async (options: object): Promise<unknown> => {
+    // The system gives a port back a moment later.
+    for (;;) {
+      const opened = await ZmqEventPublisher.open({ endpoint, ...options }).catch((error: Error) => error);
+      if (!(opened instanceof Error)) return keep(opened);
+      if (!opened.message.includes(endpoint) || performance.now() > until) return opened;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const failed = await open({ replayEndpoint: `ipc://${folder()}/no/such/folder` });
+  assert.ok(configError(failed), String(failed));
+  assert.match((failed as Error).message, /no\/such\/folder/);
+  const again = await open({});
+  assert.instance(again, ZmqEventPublisher);
 });
 
 test("it binds wildcards and names, and connects where a host is named, as vLLM's does", async () => {
