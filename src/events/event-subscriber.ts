@@ -13,7 +13,7 @@ export type { SubscribedMessage } from "./subscribed-message.js";
 
 /** Milliseconds before the next connection: at first, and at most while nothing comes. */
 const FIRST_PAUSE = 100;
-const LONGEST_PAUSE = 2_000;
+const LONGEST_PAUSE = 1_000;
 
 /**
  * Follows the events of one publisher: `for await (const message of subscriber)`. Messages are taken from the socket only

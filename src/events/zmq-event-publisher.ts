@@ -13,13 +13,16 @@ import { tell } from "./tell.js";
 export interface ZmqEventPublisherOptions extends EventLogOptions {
   /**
    * PUB endpoint of rank 0; that of other ranks follows. As vLLM's publisher it binds `tcp://*:5557`, `ipc://...` and
-   * `inproc://...`, and connects to an endpoint that names a host, such as `tcp://127.0.0.1:5557`: there a subscriber
-   * must bind. See `isBindEndpoint`. Default: `tcp://*:5557`.
+   * `inproc://...`, and connects to an endpoint that names a host, such as `tcp://127.0.0.1:5557` or `tcp://0.0.0.0:5557`:
+   * there a subscriber must bind. See `isBindEndpoint`, and `bound`. Default: `tcp://*:5557`.
    */
   readonly endpoint?: string | undefined;
   /** ROUTER endpoint of rank 0 for replays, which is always bound; without it there are none. */
   readonly replayEndpoint?: string | undefined;
-  /** Messages that wait for a slow subscriber before the next ones are dropped. Default: 100,000. */
+  /**
+   * Messages that wait for a slow subscriber before the next ones are dropped, and batches that may wait to be sent. Default:
+   * 100,000.
+   */
   readonly highWaterMark?: number | undefined;
   /** Told of sends that failed, and of replay requests that made no sense. What it throws is ignored. */
   readonly onProblem?: ((problem: PublisherProblem) => void) | undefined;
