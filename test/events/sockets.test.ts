@@ -78,8 +78,9 @@ test("more was published than is kept: the rest is lost, and said so", async () 
 
 /** A publisher that a test writes the frames of; its replays come from a log. */
 async function rawPublisher() {
-  const { Publisher, Router } = await loadZeroMq();
-  const raw = keep(new Publisher({ linger: 0 }));
+  const { XPublisher, Router } = await loadZeroMq();
+  // This kind of publisher learns of its subscribers.
+  const raw = keep(new XPublisher({ linger: 0 }));
   await raw.bind(endpoint());
   const router = keep(new Router({ linger: 0 }));
   await router.bind(replayEndpoint());
@@ -101,7 +102,7 @@ test("a gap is filled by a replay, in order", async () => {
   const events = subscriber({ replayEndpoint: replayEndpoint(), from: "now" });
   const iterator = events[Symbol.asyncIterator]();
   const first = iterator.next();
-  await sleep(80);
+  await raw.receive();
   await raw.send(log.publish(batch(0)));
   assert.is(short((await first).value!), "b0");
   log.publish(batch(1));
@@ -117,7 +118,7 @@ test("without a replay endpoint a gap is lost; a new engine is a restart; garbag
   const events = subscriber();
   const iterator = events[Symbol.asyncIterator]();
   const first = iterator.next();
-  await sleep(80);
+  await raw.receive();
   const messages = [0, 1, 2, 3].map((id) => log.publish(batch(id)));
   await raw.send(messages[0]!);
   assert.is(short((await first).value!), "b0");
@@ -166,7 +167,7 @@ test("an engine that comes back is followed again, and what was missed is replay
   const { raw, log, serving } = await rawPublisher();
   const iterator = subscriber({ replayEndpoint: replayEndpoint(), from: "now" })[Symbol.asyncIterator]();
   const first = iterator.next();
-  await sleep(80);
+  await raw.receive();
   await raw.send(log.publish(batch(0)));
   await first;
   const second = iterator.next();
