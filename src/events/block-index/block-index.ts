@@ -3,8 +3,9 @@ import type { ExternalBlockHash } from "../../hash/external-block-hash.js";
 import { checkNames } from "../../lookup/options.js";
 import { configError, eventError } from "../errors.js";
 import { EventHashes, type PromptHashes } from "../event-hashes.js";
-import type { SubscribedMessage } from "../event-subscriber.js";
 import type { BlockRemoved, BlockStored, KVCacheEvent } from "../kv-events.js";
+import type { SubscribedMessage } from "../subscribed-message.js";
+import { tell } from "../tell.js";
 import { DEVICE, type Holder, Holders } from "./block-holders.js";
 import { BlockTable } from "./block-table.js";
 import { type BlockIndexEngineInit, type EngineConfig, engineConfig } from "./engine-config.js";
@@ -321,11 +322,7 @@ export class BlockIndex {
 
   #problem(engine: string, reason: BlockIndexProblemReason, message: string): void {
     this.counters.problems[reason]++;
-    try {
-      this.#onProblem?.({ engine, reason, message });
-    } catch {
-      // A listener that throws must not cost the other events of a batch.
-    }
+    tell(this.#onProblem, { engine, reason, message });
   }
 }
 

@@ -119,13 +119,15 @@ test("an event with another block size costs that event alone, and is reported",
   assert.match(problems[1]!.message, /32 tokens.*16, as before/);
 });
 
-test("a listener that throws costs nothing", () => {
-  const onProblem = () => {
+test("a listener that throws or rejects costs nothing", () => {
+  const fail = () => {
     throw new Error("no");
   };
-  const index = new BlockIndex({ blockSize: 16, onProblem });
-  index.applyMessage("a", batchOf([stored([1], { blockSize: 5 }), stored([1])]));
-  assert.equal(tokensOf(index.match(hashes(1))), { a: 16 });
+  for (const onProblem of [fail, async () => fail()]) {
+    const index = new BlockIndex({ blockSize: 16, onProblem });
+    index.applyMessage("a", batchOf([stored([1], { blockSize: 5 }), stored([1])]));
+    assert.equal(tokensOf(index.match(hashes(1))), { a: 16 });
+  }
 });
 
 test("a placeholder of the CPU tier is a block there, and costs the engine nothing", () => {
