@@ -1,4 +1,5 @@
 import type { KvCacheGroupSpec } from "../coordinator/kv-cache-spec.js";
+import { leastCommonMultiple } from "../coordinator/multiples.js";
 import {
   type KvCacheLayout,
   rankLocalNamespace,
@@ -42,7 +43,7 @@ export function resolveStoreTpSize(extraConfig: Readonly<Record<string, unknown>
     return isPositive(extraConfig["store_tp_size"]) ? extraConfig["store_tp_size"] : undefined;
   const sizes: unknown = extraConfig["prefill_tp_sizes"];
   if (!Array.isArray(sizes) || sizes.length === 0 || !sizes.every(isPositive)) return undefined;
-  return sizes.reduce((multiple, size) => (multiple / greatestCommonDivisor(multiple, size)) * size);
+  return sizes.reduce(leastCommonMultiple);
 }
 
 /**
@@ -87,8 +88,4 @@ function canShard({ extraConfig, groups, pcpSize, dcpSize }: LayoutChoice): bool
 
 function isPositive(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0;
-}
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }

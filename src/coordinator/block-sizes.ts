@@ -8,6 +8,7 @@ import {
   prefixCacheable,
 } from "./kv-cache-spec.js";
 import { supportsFineGrainedHashLookup } from "./manager.js";
+import { greatestCommonDivisor, leastCommonMultiple } from "./multiples.js";
 
 /** What decides the block sizes of an engine. */
 export interface BlockSizeOptions {
@@ -94,7 +95,7 @@ export function resolveKvCacheBlockSizes(options: BlockSizeOptions): KvCacheBloc
   if (groups.length <= 1) return singleGroupSizes(options.blockSize, groups[0], dcp, unit, hashing);
 
   const blockSizes = groups.map((group) => resolveDcpKvBlockSize(group.kvCacheSpec, dcp));
-  const schedulerBlockSize = blockSizes.reduce(leastCommonMultiple);
+  const schedulerBlockSize = blockSizes.reduce(exactCommonMultiple);
   const layers = groups.flatMap((group) => layerSpecs(group.kvCacheSpec));
   const unaligned = layers.some((spec) => spec.kind === "mamba" && spec.mambaCacheMode !== "align");
   if (!hashing || unaligned) return { schedulerBlockSize, hashBlockSize: schedulerBlockSize };
@@ -162,12 +163,8 @@ function singleGroupSizes(
   return { schedulerBlockSize: size, hashBlockSize: size };
 }
 
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
-}
-
-function leastCommonMultiple(a: number, b: number): number {
-  const multiple = (a / greatestCommonDivisor(a, b)) * b;
+function exactCommonMultiple(a: number, b: number): number {
+  const multiple = leastCommonMultiple(a, b);
   if (!Number.isSafeInteger(multiple))
     throw configError(`the least common multiple of block sizes ${a} and ${b} is above 2^53`, { a, b });
   return multiple;

@@ -1,5 +1,6 @@
+import { tell } from "../lookup/tell.js";
 import { type DecodedEventBatch, decodeEventBatch } from "./decode-batch.js";
-import { type EventMessage, isSameMessage, parseEventFrames } from "./event-frames.js";
+import { type EventMessage, frameSizes, isSameMessage, parseEventFrames } from "./event-frames.js";
 import { ReplayFailure, replayEvents } from "./event-replay.js";
 import { SequenceTracker, type SequenceVerdict } from "./sequence-tracker.js";
 import type { SubscribedMessage } from "./subscribed-message.js";
@@ -9,7 +10,6 @@ import {
   type SubscriberCounters,
   type SubscriberProblem,
 } from "./subscriber-problems.js";
-import { frameSizes, tell } from "./tell.js";
 
 type LostReason = (SubscribedMessage & { readonly kind: "lost" })["reason"];
 type Messages = AsyncGenerator<SubscribedMessage>;

@@ -38,3 +38,10 @@ function sequenceOf(frame: Uint8Array | undefined): bigint | undefined {
 export function isSameMessage(a: EventMessage, b: EventMessage): boolean {
   return a.sequence === b.sequence && Buffer.compare(a.payload, b.payload) === 0;
 }
+
+/** The lengths of frames, for a message about frames that make no sense. There may be any number of them. */
+export function frameSizes(frames: readonly Uint8Array[]): string {
+  const most = 8;
+  const sizes = frames.slice(0, most).map(({ length }) => length);
+  return `${frames.length} frames (${sizes.join(", ")}${frames.length > most ? ", ..." : ""} bytes)`;
+}

@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { Router } from "zeromq";
 import { loadZeroMq } from "../lookup/zeromq.js";
+import { frameSizes } from "./event-frames.js";
 import { type EventLog, isReplayRequest } from "./event-log.js";
-import { frameSizes } from "./tell.js";
 
 /** How many replay requests there were that came to nothing. */
 export interface ReplayServerCounters {

@@ -1,13 +1,13 @@
 import type { Publisher } from "zeromq";
 import { describe } from "../errors.js";
 import { checkNames, wholeOption } from "../lookup/options.js";
+import { tell } from "../lookup/tell.js";
 import { loadZeroMq } from "../lookup/zeromq.js";
 import { checkPublishEndpoint, isBindEndpoint, offsetEndpointPort } from "./endpoint.js";
 import { configError } from "./errors.js";
 import { EVENT_LOG_NAMES, EventLog, type EventLogOptions } from "./event-log.js";
 import type { KVEventBatch } from "./kv-events.js";
 import { ReplayServer } from "./replay-server.js";
-import { tell } from "./tell.js";
 
 /** Where and how a publisher publishes. */
 export interface ZmqEventPublisherOptions extends EventLogOptions {

@@ -11,6 +11,7 @@ import {
   RESP_OK,
 } from "./lookup-protocol.js";
 import { checkNames, releaseOption, wholeOption } from "./options.js";
+import { tell } from "./tell.js";
 import { TIMEOUT, TimeLimits } from "./time-limits.js";
 
 /** What a handler found. `LookupResult` and `LookupAnswer` are such outcomes. */
@@ -114,7 +115,7 @@ export class LookupResponder {
   readonly #release: Release;
   readonly #timeoutMs: number;
   readonly #resetTimeoutMs: number;
-  readonly #onProblem: (problem: LookupProblem) => void;
+  readonly #onProblem: ((problem: LookupProblem) => void) | undefined;
   readonly #limits = new TimeLimits();
   #resetting = false;
   #closed = false;
@@ -124,8 +125,8 @@ export class LookupResponder {
     if (typeof handlers?.lookup !== "function")
       throw configError(`${describe(handlers)} has no function "lookup", which answers the questions`);
     checkNames("a lookup responder", options, RESPONDER_OPTIONS);
-    const { onProblem = () => {} } = options;
-    if (typeof onProblem !== "function")
+    const { onProblem } = options;
+    if (onProblem !== undefined && typeof onProblem !== "function")
       throw configError(`onProblem is ${describe(onProblem)}; it is a function that takes a problem`);
     this.#handlers = handlers;
     this.#release = releaseOption(options.release);
@@ -230,9 +231,7 @@ export class LookupResponder {
   }
 
   #report(reason: LookupProblem["reason"], message: string): void {
-    // A listener that throws or rejects must not cost the engine its answer.
-    const listen = async (): Promise<void> => this.#onProblem({ reason, message });
-    listen().catch(() => {});
+    tell(this.#onProblem, { reason, message });
   }
 }
 

@@ -1,9 +1,7 @@
 import { describe } from "../errors.js";
 import { DEFAULT_RELEASE, RELEASES, type Release } from "../release.js";
+import { LONGEST_MS } from "../store/shared/deadline.js";
 import { configError } from "./errors.js";
-
-/** The longest that a timer of Node takes, in milliseconds. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /**
  * Refuses options that are no object, and those with a name that nobody knows: most are misspelt.

@@ -1,11 +1,11 @@
 import { describe } from "../../errors.js";
 import type { ExternalBlockHash } from "../../hash/external-block-hash.js";
 import { checkNames } from "../../lookup/options.js";
+import { tell } from "../../lookup/tell.js";
 import { configError, eventError } from "../errors.js";
 import { EventHashes, type PromptHashes } from "../event-hashes.js";
 import type { BlockRemoved, BlockStored, KVCacheEvent } from "../kv-events.js";
 import type { SubscribedMessage } from "../subscribed-message.js";
-import { tell } from "../tell.js";
 import { DEVICE, type Holder, Holders } from "./block-holders.js";
 import { BlockTable } from "./block-table.js";
 import { type BlockIndexEngineInit, type EngineConfig, engineConfig } from "./engine-config.js";

@@ -1,5 +1,6 @@
 import { partialHashHitsEnabled } from "../../coordinator/block-sizes.js";
 import { isFullAttention, type KvCacheGroupSpec, prefixCacheable } from "../../coordinator/kv-cache-spec.js";
+import { leastCommonMultiple } from "../../coordinator/multiples.js";
 import { type StoreSpecGroup, splitSpecGroups } from "../../coordinator/spec-groups.js";
 import { RELEASES } from "../../release.js";
 import type { EngineConfig } from "./engine-config.js";
@@ -102,10 +103,4 @@ function unusable(
     if (eagle && useEagle) return `group ${groupIds[0]} is chunked attention, which can't drop a block`;
   }
   return undefined;
-}
-
-function leastCommonMultiple(a: number, b: number): number {
-  let [x, y] = [a, b];
-  while (y !== 0) [x, y] = [y, x % y];
-  return (a / x) * b;
 }
