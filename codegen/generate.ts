@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { RELEASES } from "../src/release.js";
 import type { EmittedFiles, Emitter } from "./emit/emitter.js";
 import { emitPython } from "./emit/python/emitter.js";
 import { emitTypescript } from "./emit/typescript/emitter.js";
@@ -8,7 +9,6 @@ import { checkSchemas } from "./passes/check-schemas.js";
 import { loadSchemas } from "./passes/load-schemas.js";
 import { resolveRelease } from "./passes/resolve-release.js";
 import { compareOutput, type Difference, writeOutput } from "./passes/write-output.js";
-import { RELEASES } from "./runtime/typescript/releases.js";
 import type { SchemaSet } from "./schema.js";
 
 /** Folder of the repository. */

@@ -1,7 +1,8 @@
 // Checks and converts wire types: what vLLM's scheduler tells its workers, as JSON, MessagePack or binary frames.
-import { isMooncakeKvError, wire } from "mooncake-kv";
+import { isMooncakeKvError } from "mooncake-kv";
+import { codecs } from "mooncake-kv/wire";
 
-const { LoadSpec, LookupReply } = wire.codecs["vllm-0.33"];
+const { LoadSpec, LookupReply } = codecs;
 
 const spec = LoadSpec.fromJson({ vllm_cached_tokens: 16, kvpool_cached_tokens: 48, can_load: true });
 console.log(

@@ -1,10 +1,8 @@
 /**
- * Everything that is pure: hashes, keys, chunks, layouts, requests, and the generated wire types with their codecs.
- * Loads neither the addon nor any optional package.
+ * Everything that is pure: hashes, keys, chunks, layouts, requests, and which blocks of a prompt a hit needs. Runs in
+ * Node and in a browser; loads no addon, no validator and no optional package.
  */
 
-/** The wire types: interfaces, validators and codecs, generated from the JSON Schemas in `schema/`. */
-export * as wire from "../generated/typescript/index.js";
 export * from "./chunk/index.js";
 export * from "./coordinator/index.js";
 export { describe, type ErrorCode, isMooncakeKvError, MooncakeKvError } from "./errors.js";

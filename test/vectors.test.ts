@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { vectorHandlers } from "../src/testing/vectors/index.js";
-import { runVectorFile } from "../src/testing/vectors/runner.js";
+import { vectorHandlers } from "../src/conformance/vectors/index.js";
+import { runVectorFile } from "../src/conformance/vectors/runner.js";
 
 // Every golden vector file whose ops this implementation knows, line by line. What vLLM did is right.
 

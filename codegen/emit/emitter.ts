@@ -1,4 +1,4 @@
-import type { ReleaseModel } from "../model.js";
+import type { ReleaseModel } from "../../src/wire/model.js";
 import type { ResolvedRelease } from "../schema.js";
 
 /** What every emitter gets. Releases stand in order, oldest first, in both lists. */

@@ -8,7 +8,7 @@ import type {
   RuleModel,
   Shape,
   TypeModel,
-} from "../model.js";
+} from "../../src/wire/model.js";
 import type { ResolvedRelease, Schema, SchemaBinaryPart } from "../schema.js";
 
 /** Pass 4: what the emitters read, made of a resolved release. */

@@ -1,4 +1,4 @@
-import { INTEGER_WIDTHS } from "../model.js";
+import { INTEGER_WIDTHS } from "../../src/wire/model.js";
 import { type Schema, type SchemaFile, SchemaProblem, type SchemaSet } from "../schema.js";
 import { createAjv } from "../vocabulary.js";
 import { releasesOf, SCALARS } from "./resolve-release.js";

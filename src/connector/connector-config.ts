@@ -1,8 +1,8 @@
-import { resolveCacheHitAlignmentTokens, resolveKvCacheBlockSizes } from "../coordinator/block-sizes.js";
 import { configError } from "../coordinator/checks.js";
-import type { KvCacheGroupSpec } from "../coordinator/kv-cache-spec.js";
 import { MooncakeStoreCoordinator } from "../coordinator/mooncake-store-coordinator.js";
-import { prefixCacheableGroupIds, validateKvCacheConfig } from "../coordinator/store-groups.js";
+import { resolveCacheHitAlignmentTokens, resolveKvCacheBlockSizes } from "../coordinator/spec/block-sizes.js";
+import type { KvCacheGroupSpec } from "../coordinator/spec/kv-cache-spec.js";
+import { prefixCacheableGroupIds, validateKvCacheConfig } from "../coordinator/spec/store-groups.js";
 import { describe } from "../errors.js";
 import { checkCount } from "../request/checks.js";
 

@@ -2,7 +2,7 @@
  * The connector: which blocks of an engine's requests are saved to a store and loaded from it, and when. Importing this
  * module loads neither the addon nor an optional package.
  */
-export type { BlockPool } from "./block-pool.js";
+
 export {
   type ConnectorConfig,
   type ConnectorSettings,
@@ -18,21 +18,7 @@ export {
   type OperationRecord,
   type OperationStatus,
   type StoreOperationName,
-} from "./connector-stats.js";
-export {
-  DEFAULT_DISK_STAGING_BUFFER_BYTES,
-  DEFAULT_DISK_STAGING_USABLE_RATIO,
-  type DiskBatches,
-  estimateDiskOffloadStagingBytes,
-  type LoadBatch,
-  splitDiskOffloadLoadBatches,
-  usableDiskOffloadBufferBudgetBytes,
-} from "./disk-staging.js";
-export { makeMooncakeGroupId } from "./group-id.js";
-export type { LookupClient, LookupClientAnswer } from "./lookup-client.js";
-export { MooncakeStoreScheduler, type MooncakeStoreSchedulerOptions } from "./mooncake-store-scheduler.js";
-export { MooncakeStoreWorker } from "./mooncake-store-worker.js";
-export { type LookupSource, PendingLookups, type PendingLookupsOptions } from "./pending-lookups.js";
+} from "./metrics/connector-stats.js";
 export {
   loadPromClient,
   MooncakeStorePromMetrics,
@@ -40,24 +26,31 @@ export {
   type PromClient,
   type PromMetricOptions,
   type PromMetricsOptions,
-} from "./prom-metrics.js";
-export { classifyReplicaTier, type ReplicaTier, type TierSummary } from "./replica-tier.js";
-export { MOONCAKE_NO_AVAILABLE_HANDLE, type SaveFence } from "./save-pipeline.js";
-export { SchedulerDriver } from "./scheduler-driver.js";
-export type { SchedulerEvent, SchedulerEventResults } from "./scheduler-events.js";
-export type { LookupCounts } from "./scheduler-lookups.js";
+} from "./metrics/prom-metrics.js";
+export { NULL_BLOCK_ID } from "./null-block.js";
+export type { BlockPool } from "./scheduler/block-pool.js";
+export type { LookupClient, LookupClientAnswer } from "./scheduler/lookup-client.js";
 export {
-  type BlockIds,
-  type CachedRequestData,
-  type ConnectorBlockState,
-  type NewRequestData,
-  NULL_BLOCK_ID,
-  type SchedulerOutput,
-} from "./scheduler-output.js";
-export { resolveStoreTpSize, type SelectedLayout, selectStoreLayout } from "./select-layout.js";
-export type { WorkerStore } from "./store-calls.js";
-export type { PinnedSave } from "./store-jobs.js";
-export type { StoreRequest } from "./store-request.js";
+  MooncakeStoreScheduler,
+  type MooncakeStoreSchedulerOptions,
+} from "./scheduler/mooncake-store-scheduler.js";
+export {
+  type LookupSource,
+  PendingLookups,
+  type PendingLookupsOptions,
+} from "./scheduler/pending-lookups.js";
+export { SchedulerDriver } from "./scheduler/scheduler-driver.js";
+export type { SchedulerEvent, SchedulerEventResults } from "./scheduler/scheduler-events.js";
+export type { LookupCounts } from "./scheduler/scheduler-lookups.js";
+export type {
+  BlockIds,
+  CachedRequestData,
+  ConnectorBlockState,
+  NewRequestData,
+  SchedulerOutput,
+} from "./scheduler/scheduler-output.js";
+export type { PinnedSave } from "./scheduler/store-jobs.js";
+export type { StoreRequest } from "./scheduler/store-request.js";
 export {
   DEFAULT_SCHEDULER_TIME_LIMITS,
   DEFAULT_WORKER_TIME_LIMITS,
@@ -67,9 +60,24 @@ export {
 } from "./time-limits.js";
 export type { ConnectorLogger } from "./user-callbacks.js";
 export {
+  DEFAULT_DISK_STAGING_BUFFER_BYTES,
+  DEFAULT_DISK_STAGING_USABLE_RATIO,
+  type DiskBatches,
+  estimateDiskOffloadStagingBytes,
+  type LoadBatch,
+  splitDiskOffloadLoadBatches,
+  usableDiskOffloadBufferBudgetBytes,
+} from "./worker/disk-staging.js";
+export { makeMooncakeGroupId } from "./worker/group-id.js";
+export { MooncakeStoreWorker } from "./worker/mooncake-store-worker.js";
+export { classifyReplicaTier, type ReplicaTier, type TierSummary } from "./worker/replica-tier.js";
+export { MOONCAKE_NO_AVAILABLE_HANDLE, type SaveFence } from "./worker/save-pipeline.js";
+export { resolveStoreTpSize, type SelectedLayout, selectStoreLayout } from "./worker/select-layout.js";
+export type { WorkerStore } from "./worker/store-calls.js";
+export {
   type WorkerConfig,
   type WorkerGroups,
   type WorkerSettings,
   workerSettings,
-} from "./worker-config.js";
-export type { MooncakeStoreWorkerOptions, TransferResults, WorkerSnapshot } from "./worker-options.js";
+} from "./worker/worker-config.js";
+export type { MooncakeStoreWorkerOptions, TransferResults, WorkerSnapshot } from "./worker/worker-options.js";

@@ -1,3 +1,28 @@
+export type { LookupOptions } from "./lookup/lookup.js";
+export type { ExistsAnswers } from "./lookup/lookup-answers.js";
+export { type LookupCandidates, lookupCandidates } from "./lookup/lookup-candidates.js";
+export { decideLookup, findTailKeyBoundaries, type LookupDecision } from "./lookup/lookup-decision.js";
+export {
+  type LookupFailure,
+  type LookupResult,
+  LookupSession,
+  type LookupSessionOptions,
+  type LookupStep,
+  type LookupWindows,
+} from "./lookup/lookup-session.js";
+export type { PrefixSearch } from "./lookup/prefix-search.js";
+export { type LongestCacheHit, MooncakeStoreCoordinator } from "./mooncake-store-coordinator.js";
+export {
+  ABSENT,
+  type BlockState,
+  ExistenceTable,
+  PRESENT,
+  UNKNOWN,
+  Wanted,
+} from "./search/existence-table.js";
+export type { GroupHit, Search } from "./search/group-search.js";
+export type { LongestHit } from "./search/longest-hit.js";
+export { type BlockMask, type ReachableBlocks, reachableBlockMask } from "./search/reachable-block-mask.js";
 export {
   type BlockSizeOptions,
   eagleProofMargin,
@@ -7,10 +32,8 @@ export {
   resolveDcpKvBlockSize,
   resolveDcpKvCacheSpec,
   resolveKvCacheBlockSizes,
-} from "./block-sizes.js";
-export type { KvCacheConfig, MooncakeStoreCoordinatorOptions } from "./coordinator-options.js";
-export { ABSENT, type BlockState, ExistenceTable, PRESENT, UNKNOWN, Wanted } from "./existence-table.js";
-export type { GroupHit, Search } from "./group-search.js";
+} from "./spec/block-sizes.js";
+export type { KvCacheConfig, MooncakeStoreCoordinatorOptions } from "./spec/coordinator-options.js";
 export {
   type ChunkedLocalAttentionSpec,
   type CircularBufferSpec,
@@ -28,33 +51,18 @@ export {
   type RswaSpec,
   type SlidingWindowSpec,
   type UniformTypeKvCacheSpecs,
-} from "./kv-cache-spec.js";
-export type { LongestHit } from "./longest-hit.js";
-export type { LookupOptions } from "./lookup.js";
-export type { ExistsAnswers } from "./lookup-answers.js";
-export { type LookupCandidates, lookupCandidates } from "./lookup-candidates.js";
-export { decideLookup, findTailKeyBoundaries, type LookupDecision } from "./lookup-decision.js";
-export {
-  type LookupFailure,
-  type LookupResult,
-  LookupSession,
-  type LookupSessionOptions,
-  type LookupStep,
-  type LookupWindows,
-} from "./lookup-session.js";
-export { type ManagerName, managerName, supportsFineGrainedHashLookup } from "./manager.js";
-export { type LongestCacheHit, MooncakeStoreCoordinator } from "./mooncake-store-coordinator.js";
-export { type BlockMask, type ReachableBlocks, reachableBlockMask } from "./reachable-block-mask.js";
+} from "./spec/kv-cache-spec.js";
+export { type ManagerName, managerName, supportsFineGrainedHashLookup } from "./spec/manager.js";
 export {
   mambaPrefillCheckpointPosition,
   replayBoundaries,
   validatePrefixCacheRetentionInterval,
-} from "./retention.js";
-export type { StoreSpecGroup } from "./spec-groups.js";
+} from "./spec/retention.js";
+export type { StoreSpecGroup } from "./spec/spec-groups.js";
 export {
   lookupRankNamespaces,
   type ParallelSizes,
   prefixCacheableGroupIds,
   tpReplicationFactor,
   validateKvCacheConfig,
-} from "./store-groups.js";
+} from "./spec/store-groups.js";

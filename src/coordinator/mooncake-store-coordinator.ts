@@ -1,20 +1,26 @@
-import { resolveDcpKvCacheSpec } from "./block-sizes.js";
 import { checkTokens, checkWhole, configError, lookupError } from "./checks.js";
+import { type LookupOptions, lookup } from "./lookup/lookup.js";
+import type { LookupResult } from "./lookup/lookup-session.js";
+import type { PrefixSearch } from "./lookup/prefix-search.js";
+import { ExistenceTable, UNKNOWN, Wanted } from "./search/existence-table.js";
+import type { GroupHit, Search } from "./search/group-search.js";
+import { findLongestHit, type LongestHit } from "./search/longest-hit.js";
+import { type BlockMask, reachableBlockMask } from "./search/reachable-block-mask.js";
+import { resolveDcpKvCacheSpec } from "./spec/block-sizes.js";
 import {
   checkOptions,
   type KvCacheConfig,
   type MooncakeStoreCoordinatorOptions,
-} from "./coordinator-options.js";
-import { ExistenceTable, UNKNOWN, Wanted } from "./existence-table.js";
-import type { GroupHit, Search } from "./group-search.js";
-import { checkKvCacheGroups, coverageSpec, type KvCacheGroupSpec, type LayerSpec } from "./kv-cache-spec.js";
-import { findLongestHit, type LongestHit } from "./longest-hit.js";
-import { type LookupOptions, lookup } from "./lookup.js";
-import type { LookupResult } from "./lookup-session.js";
-import { type BlockMask, reachableBlockMask } from "./reachable-block-mask.js";
-import { replayBoundaries } from "./retention.js";
-import { proofMargin, type StoreSpecGroup, splitSpecGroups } from "./spec-groups.js";
-import { prefixCacheableGroupIds } from "./store-groups.js";
+} from "./spec/coordinator-options.js";
+import {
+  checkKvCacheGroups,
+  coverageSpec,
+  type KvCacheGroupSpec,
+  type LayerSpec,
+} from "./spec/kv-cache-spec.js";
+import { replayBoundaries } from "./spec/retention.js";
+import { proofMargin, type StoreSpecGroup, splitSpecGroups } from "./spec/spec-groups.js";
+import { prefixCacheableGroupIds } from "./spec/store-groups.js";
 
 /** A hit and which blocks of each group it consists of. */
 export interface LongestCacheHit {
@@ -30,7 +36,7 @@ export interface LongestCacheHit {
  * Decides which blocks of a prompt are worth storing, asking for and loading, where an engine has several kinds of
  * cache at once. Pure and immutable. Mirrors `MooncakeStoreCoordinator` of vllm-0.33.
  */
-export class MooncakeStoreCoordinator {
+export class MooncakeStoreCoordinator implements PrefixSearch {
   readonly kvCacheGroups: readonly KvCacheGroupSpec[];
   readonly schedulerBlockSize: number;
   readonly hashBlockSize: number;

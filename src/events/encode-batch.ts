@@ -1,8 +1,8 @@
 import { EVENT_KINDS } from "../../generated/typescript/event-fields.js";
-import { type EventField, hasField } from "../../generated/typescript/runtime/event-field.js";
 import { describe } from "../errors.js";
 import { checkNames, releaseOption, wordOption } from "../lookup/options.js";
 import type { Release } from "../release.js";
+import { type EventField, hasField } from "../wire/event-field.js";
 import { eventError } from "./errors.js";
 import { EventHashes } from "./event-hashes.js";
 import type { KVCacheEvent, KVEventBatch } from "./kv-events.js";

@@ -1,9 +1,5 @@
 import { EVENT_KINDS } from "../../generated/typescript/event-fields.js";
-import type {
-  EventField,
-  EventFieldKind,
-  EventKind,
-} from "../../generated/typescript/runtime/event-field.js";
+import type { EventField, EventFieldKind, EventKind } from "../wire/event-field.js";
 import { EventHashes } from "./event-hashes.js";
 import type { KVCacheEvent } from "./kv-events.js";
 import { MessagePackFault } from "./message-pack-fault.js";

@@ -1,3 +1,4 @@
+import { toHex } from "#platform";
 import { describe, MooncakeKvError } from "../errors.js";
 
 declare const blockHashBrand: unique symbol;
@@ -91,19 +92,24 @@ export class BlobBlockHashes implements BlockHashSequence {
 
   /** Position of the first hash equal to `hash`, or -1. */
   indexOf(hash: Uint8Array): number {
-    for (let index = 0; index < this.length; index++)
-      if (Buffer.compare(this.at(index)!, hash) === 0) return index;
+    for (let index = 0; index < this.length; index++) if (equalBytes(this.at(index)!, hash)) return index;
     return -1;
   }
 
   /** All hashes as lower-case hex. */
   toHex(): string[] {
-    return Array.from(this, (hash) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("hex"));
+    return Array.from(this, toHex);
   }
 
   *[Symbol.iterator](): Iterator<BlockHash> {
     for (let index = 0; index < this.length; index++) yield this.at(index)!;
   }
+}
+
+function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false;
+  return true;
 }
 
 /** The positions that Python's `[start:end:step]` picks from a list of `length`, as `range(*slice.indices())`. */

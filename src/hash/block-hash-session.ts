@@ -1,8 +1,9 @@
+import { nextTurn } from "#platform";
 import { describe, MooncakeKvError } from "../errors.js";
 import { BlobBlockHashes, type BlockHash } from "./blob-block-hashes.js";
 import { BlockEncoder, encodeExtraKeys, MAX_TOKEN_BYTES, SINGLE_FRAME_LIMIT } from "./block-encoder.js";
-import type { BlockHasher } from "./block-hasher.js";
 import { ExtraKeySource, type ExtraKeys, firstMmIndex } from "./extra-keys.js";
+import type { HashRules } from "./hash-rules.js";
 import type { Hashable } from "./hashable.js";
 import { checkRequest, type HashRequest, promptTokens, type TokenIds } from "./request.js";
 
@@ -21,7 +22,7 @@ const NO_EXTRA_KEYS = new Uint8Array(0);
  * `numTokens` may be read at any time.
  */
 export class BlockHashSession {
-  readonly #hasher: BlockHasher;
+  readonly #hasher: HashRules;
   readonly #source: ExtraKeySource;
   readonly #encoder: BlockEncoder;
   #tokens = new Uint32Array(64);
@@ -32,7 +33,7 @@ export class BlockHashSession {
   #hashing = false;
 
   /** Made by `BlockHasher.session`. Takes the prompt in, but hashes nothing yet. */
-  constructor(hasher: BlockHasher, request: HashRequest) {
+  constructor(hasher: HashRules, request: HashRequest) {
     checkRequest(request);
     this.#hasher = hasher;
     this.#source = new ExtraKeySource(request, hasher.release);
@@ -100,7 +101,7 @@ export class BlockHashSession {
       const slice = this.#hasher.kernel ? KERNEL_BLOCKS_PER_SLICE : BLOCKS_PER_SLICE;
       for (let done = 0; done < due; done += slice) {
         if (done > 0) {
-          await new Promise(setImmediate);
+          await nextTurn();
           signal?.throwIfAborted();
         }
         this.#hashBlocks(Math.min(slice, due - done));
@@ -192,7 +193,7 @@ export class BlockHashSession {
       tokens: this.#tokens.subarray(start, start + blocks * blockSize),
       blockSize,
       ...(extras && {
-        extras: Buffer.concat(extras),
+        extras: joined(extras),
         extraEnds: Uint32Array.from(extras, (piece) => {
           end += piece.length;
           return end;
@@ -254,4 +255,14 @@ export class BlockHashSession {
       }
     this.#numTokens = needed;
   }
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
 }

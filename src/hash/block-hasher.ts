@@ -13,6 +13,7 @@ import type { BlobBlockHashes, BlockHash } from "./blob-block-hashes.js";
 import { BlockHashSession } from "./block-hash-session.js";
 import { cborDumps } from "./cbor.js";
 import { type Digest, loadDigest, sha256 } from "./digest.js";
+import type { HashRules } from "./hash-rules.js";
 import type { Hashable } from "./hashable.js";
 import type { BlockHashKernel } from "./kernel.js";
 import { resolveNoneHash, unshareableRoot } from "./none-hash.js";
@@ -55,7 +56,7 @@ export interface HashAsyncOptions {
  * Hashes token blocks exactly as a vLLM engine does: each hash covers its block and, through its parent, everything
  * before it. Mirrors vLLM's `get_request_block_hasher`, `hash_block_tokens` and `init_none_hash`.
  */
-export class BlockHasher {
+export class BlockHasher implements HashRules {
   readonly release: Release;
   readonly algorithm: HashAlgorithm;
   readonly format: BlockFormat;

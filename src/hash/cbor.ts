@@ -1,3 +1,4 @@
+import { utf8 } from "#platform";
 import { describe, MooncakeKvError } from "../errors.js";
 import { ByteWriter } from "./byte-writer.js";
 import { type Hashable, SharedText } from "./hashable.js";
@@ -57,7 +58,7 @@ function writeText(writer: ByteWriter, text: string): void {
       `the text ${describe(text)} has a lone surrogate, which UTF-8 and so CBOR can't carry`,
       { text },
     );
-  writeBlob(writer, TEXT, Buffer.from(text, "utf8"));
+  writeBlob(writer, TEXT, utf8(text));
 }
 
 function writeBlob(writer: ByteWriter, major: number, bytes: Uint8Array): void {

@@ -1,3 +1,4 @@
+import { fromHex } from "#platform";
 import { describe, MooncakeKvError } from "../errors.js";
 
 /** An integer as a bigint; refuses fractions, NaN and numbers that have already lost digits. */
@@ -15,5 +16,5 @@ export function exactInteger(value: number | bigint): bigint {
 /** Big-endian bytes of an integer of 0 or more, without leading zeros. */
 export function magnitude(value: bigint): Uint8Array {
   const digits = value.toString(16);
-  return Buffer.from(digits.length % 2 ? `0${digits}` : digits, "hex");
+  return fromHex(digits.length % 2 ? `0${digits}` : digits);
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, toHex } from "#platform";
 import { MooncakeKvError } from "../errors.js";
 import { DEFAULT_RELEASE, type Release } from "../release.js";
 import { blockFormat, type HashAlgorithm, isCryptographic } from "./algorithm.js";
@@ -35,7 +35,7 @@ export function resolveNoneHash(
   if (release === "vllm-0.27") return { seed: undefined, noneHash: randomBytes(32), shareable: false };
   if (isCryptographic(algorithm))
     return { seed: DEFAULT_NONE_HASH_SEED, noneHash: digest(dumps(DEFAULT_NONE_HASH_SEED)), shareable: true };
-  const random = randomBytes(32).toString("hex");
+  const random = toHex(randomBytes(32));
   return { seed: random, noneHash: digest(dumps(random)), shareable: false };
 }
 

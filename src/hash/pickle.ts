@@ -1,3 +1,4 @@
+import { utf8 } from "#platform";
 import { describe, MooncakeKvError } from "../errors.js";
 import { ByteWriter } from "./byte-writer.js";
 import { type Hashable, SharedText } from "./hashable.js";
@@ -213,7 +214,7 @@ function twosComplement(value: bigint): Uint8Array {
 
 /** UTF-8 with lone surrogates kept, as Python's `surrogatepass` does. */
 function encodeUtf8(text: string): Uint8Array {
-  if (text.isWellFormed()) return Buffer.from(text, "utf8");
+  if (text.isWellFormed()) return utf8(text);
   const writer = new ByteWriter(text.length * 3);
   for (const character of text) {
     const code = character.codePointAt(0)!;
@@ -221,7 +222,7 @@ function encodeUtf8(text: string): Uint8Array {
       writer.u8(0xe0 | (code >> 12));
       writer.u8(0x80 | ((code >> 6) & 0x3f));
       writer.u8(0x80 | (code & 0x3f));
-    } else writer.bytes(Buffer.from(character, "utf8"));
+    } else writer.bytes(utf8(character));
   }
   return writer.view();
 }

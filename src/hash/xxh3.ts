@@ -1,4 +1,5 @@
-import type { Digest } from "./digest.js";
+/** Digests serialised bytes: SHA-256, or XXH3-128 in its canonical big-endian form. */
+export type Digest = (bytes: Uint8Array) => Uint8Array;
 
 let loading: Promise<Digest> | undefined;
 

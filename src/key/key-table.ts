@@ -1,3 +1,4 @@
+import { toHex, utf8 } from "#platform";
 import { MooncakeKvError } from "../errors.js";
 import type { BlobBlockHashes } from "../hash/blob-block-hashes.js";
 import { text } from "./key-metadata.js";
@@ -66,7 +67,7 @@ export class KeyTable {
     if (source.kind === "texts") return source.keys[index];
     const count = source.prefixes.length;
     const hash = source.hashes.at(Math.floor(index / count))!;
-    return `${source.prefixes[index % count]}@${Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("hex")}`;
+    return `${source.prefixes[index % count]}@${toHex(hash)}`;
   }
 
   /**
@@ -107,40 +108,45 @@ type Source =
 /** Texts that are encoded together: a call each would cost several times more. */
 const TEXTS_AT_ONCE = 100;
 
+const ENCODER = new TextEncoder();
+
 function flatTexts(keys: readonly string[]): FlatKeys {
   const offsets = new Uint32Array(keys.length + 1);
   let characters = 0;
   for (const key of keys) characters += key.length;
   // Room for ASCII; other texts get theirs when they turn up.
-  let bytes = Buffer.allocUnsafe(checkedSize(characters));
+  let bytes = new Uint8Array(checkedSize(characters));
   let at = 0;
   for (let start = 0; start < keys.length; start += TEXTS_AT_ONCE) {
     const end = Math.min(keys.length, start + TEXTS_AT_ONCE);
     const joined = keys.slice(start, end).join("");
-    const size = Buffer.byteLength(joined);
-    const left = characters - joined.length;
-    if (at + size + left > bytes.length) {
-      const needed = checkedSize(at + size + left);
-      const larger = Buffer.allocUnsafe(Math.min(2 * needed, 0xffff_ffff));
-      larger.set(bytes.subarray(0, at));
-      bytes = larger;
+    characters -= joined.length;
+    let { read, written } = ENCODER.encodeInto(joined, bytes.subarray(at));
+    if (read < joined.length || at + written + characters > bytes.length) {
+      bytes = grown(bytes, at, checkedSize(at + utf8(joined).length + characters));
+      ({ read, written } = ENCODER.encodeInto(joined, bytes.subarray(at)));
     }
-    bytes.write(joined, at);
-    characters = left;
     for (let index = start; index < end; index++) {
       const key = keys[index]!;
-      at += size === joined.length ? key.length : Buffer.byteLength(key);
+      at += written === joined.length ? key.length : utf8(key).length;
       offsets[index + 1] = at;
     }
   }
   return { bytes: bytes.subarray(0, checkedSize(at)), offsets };
 }
 
+/** The first `used` bytes in a larger memory, with room for what else may turn up. */
+function grown(bytes: Uint8Array, used: number, needed: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.min(2 * needed, 0xffff_ffff));
+  larger.set(bytes.subarray(0, used));
+  return larger;
+}
+
 function flatHashes({ prefixes, hashes }: Extract<Source, { kind: "hashes" }>): FlatKeys {
-  const heads = prefixes.map((prefix) => Buffer.from(`${prefix}@`));
+  const heads = prefixes.map((prefix) => utf8(`${prefix}@`));
   const digits = hashes.hashLength * 2;
   const rowBytes = heads.reduce((sum, head) => sum + head.length + digits, 0);
-  const bytes = Buffer.alloc(checkedSize(rowBytes * hashes.length));
+  const bytes = new Uint8Array(checkedSize(rowBytes * hashes.length));
   const offsets = new Uint32Array(prefixes.length * hashes.length + 1);
   const { blob, hashLength } = hashes;
   let at = 0;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256, toHex, utf8 } from "#platform";
 import { MooncakeKvError } from "../errors.js";
 import { type KeyMetadata, type KeyMetadataInit, keyMetadata, rank, text } from "./key-metadata.js";
 
@@ -31,7 +31,7 @@ export class PoolKey {
   /** @throws MooncakeKvError `ERR_KEY` for metadata or a hash that no key can carry. */
   constructor(metadata: KeyMetadataInit, chunkHash: string | Uint8Array) {
     this.keyMetadata = keyMetadata(metadata);
-    this.chunkHash = text("chunkHash", typeof chunkHash === "string" ? chunkHash : hex(chunkHash));
+    this.chunkHash = text("chunkHash", typeof chunkHash === "string" ? chunkHash : toHex(chunkHash));
   }
 
   /**
@@ -55,7 +55,7 @@ export class PoolKey {
 
   /** A key from its prefix and its hash. Mirrors `PoolKey.build_key_string`. */
   static buildKeyString(keyPrefix: string, chunkHash: string | Uint8Array): string {
-    return `${keyPrefix}@${typeof chunkHash === "string" ? chunkHash : hex(chunkHash)}`;
+    return `${keyPrefix}@${typeof chunkHash === "string" ? chunkHash : toHex(chunkHash)}`;
   }
 
   /**
@@ -102,7 +102,8 @@ export class PoolKey {
 
   /** A 64-bit hash that is the same in every process. Equal keys have equal hashes. */
   stableHash(): bigint {
-    return createHash("sha256").update(this.identity).digest().readBigUInt64BE();
+    const { buffer, byteOffset } = sha256(utf8(this.identity));
+    return new DataView(buffer, byteOffset).getBigUint64(0);
   }
 
   /** The key text, as it stands in the store. Mirrors `PoolKey.to_string`. */
@@ -125,8 +126,4 @@ export function compareCodePoints(a: string, b: string): number {
 /** Moves surrogates, which stand for code points above U+FFFF, behind the other UTF-16 units. */
 function surrogatesLast(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }

@@ -1,5 +1,7 @@
 import type { TailKeyBoundary } from "../../generated/typescript/index.js";
-import { vllm027, vllm031, vllm033 } from "../../generated/typescript/index.js";
+import { lookupReplyCodec as reply027 } from "../../generated/typescript/vllm-0.27/lookup-codecs.js";
+import { lookupReplyCodec as reply031 } from "../../generated/typescript/vllm-0.31/lookup-codecs.js";
+import { lookupReplyCodec as reply033 } from "../../generated/typescript/vllm-0.33/lookup-codecs.js";
 import { DEFAULT_RELEASE, type Release } from "../release.js";
 import { lookupError } from "./errors.js";
 
@@ -28,15 +30,14 @@ export const MISS: MooncakeLookupResult = { hitLength: 0, tailKeyBoundaries: [] 
 const REPLY_CODECS = {
   // The reply of 0.27 is the length alone; an engine of that release would read boundaries as a part of it.
   "vllm-0.27": {
-    toBinary: ({ hitLength }: MooncakeLookupResult): Uint8Array =>
-      vllm027.lookupReplyCodec.toBinary({ hitLength }),
+    toBinary: ({ hitLength }: MooncakeLookupResult): Uint8Array => reply027.toBinary({ hitLength }),
     fromBinary: (reply: Uint8Array): MooncakeLookupResult => ({
-      ...vllm027.lookupReplyCodec.fromBinary(reply),
+      ...reply027.fromBinary(reply),
       tailKeyBoundaries: [],
     }),
   },
-  "vllm-0.31": vllm031.lookupReplyCodec,
-  "vllm-0.33": vllm033.lookupReplyCodec,
+  "vllm-0.31": reply031,
+  "vllm-0.33": reply033,
 } as const satisfies Record<Release, unknown>;
 
 /**

@@ -1,16 +1,13 @@
 import type { CopyAddon } from "./copy-addon.js";
 import type { MooncakeAddon } from "./mooncake-addon.js";
+import type { NativeArena } from "./native-arena.js";
 
-declare const arenaHandle: unique symbol;
+export type { NativeArena } from "./native-arena.js";
+
 declare const storeHandle: unique symbol;
 declare const memoryHandle: unique symbol;
 declare const childHandle: unique symbol;
 declare const cancellationHandle: unique symbol;
-
-/** An arena inside the addon. Opaque; only the copy of the addon that gave it out takes it. */
-export interface NativeArena {
-  readonly [arenaHandle]: never;
-}
 
 /** An embedded store inside the addon. Opaque; only the copy of the addon that gave it out takes it. */
 export interface NativeStore {

@@ -1,4 +1,4 @@
-import type { NativeArena } from "./addon.js";
+import type { NativeArena } from "./native-arena.js";
 
 declare const copierHandle: unique symbol;
 

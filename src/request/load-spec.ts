@@ -1,4 +1,4 @@
-import type { vllm027, vllm031, vllm033 } from "../../generated/typescript/index.js";
+import type { vllm027, vllm031, vllm033 } from "../../generated/typescript/all-releases.js";
 import { DEFAULT_RELEASE, type Release } from "../release.js";
 import { checkCount, complete, ofRelease, requestError } from "./checks.js";
 

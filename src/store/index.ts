@@ -35,7 +35,7 @@ export { CODE, type CodeName, STORE_CODES, type StoreCode, storeCode } from "./s
 export type { Deadline } from "./shared/deadline.js";
 export type { FailureReasons } from "./shared/failure-reasons.js";
 export type { KeyList, StoreKeys } from "./shared/keys.js";
-export type { Region } from "./shared/regions.js";
+export type { Region } from "./shared/region.js";
 export type { ReplicaDescriptor } from "./shared/replica.js";
 export type { CheckedRows } from "./shared/rows.js";
 export { parseSize } from "./shared/size.js";

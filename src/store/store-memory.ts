@@ -4,7 +4,8 @@ import type { StoreBackend } from "./backend.js";
 import { ArenaMemory } from "./shared/arena-memory.js";
 import { CODE } from "./shared/codes.js";
 import { ADDRESS_END } from "./shared/integers.js";
-import { type Region, Regions } from "./shared/regions.js";
+import type { Region } from "./shared/region.js";
+import { Regions } from "./shared/regions.js";
 
 /**
  * The memory that the calls of one store may touch: its arenas, and what callers register. The backend is told of a region

@@ -4,8 +4,8 @@ import { BlockHashListWithBlockSize, chunkHashesForBlockSize } from "../../src/c
 import { chunkSizes, chunkTokens } from "../../src/chunk/chunk-tokens.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { BlobBlockHashes } from "../../src/hash/blob-block-hashes.js";
+import { chunkTexts, coarseHashIsTheLastFineOne } from "../../src/testing/laws/chunk-laws.js";
 import { check } from "../helpers/property.js";
-import { chunkTexts, coarseHashIsTheLastFineOne } from "../laws/chunk-laws.js";
 
 const hashes = new BlobBlockHashes(
   Uint8Array.from({ length: 7 }, (_, index) => index),

@@ -3,14 +3,14 @@ import * as assert from "uvu/assert";
 import { type ChunkOptions, chunkSizes, chunkTokens } from "../../src/chunk/chunk-tokens.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { BlobBlockHashes } from "../../src/hash/blob-block-hashes.js";
-import { check } from "../helpers/property.js";
 import {
   chunksGrowAtTheEnd,
   chunksTileTheTokens,
   chunkTexts,
   masksOnlyShrink,
   putRanksPartitionTheChunks,
-} from "../laws/chunk-laws.js";
+} from "../../src/testing/laws/chunk-laws.js";
+import { check } from "../helpers/property.js";
 
 const ours = (pattern: RegExp) => (error: unknown) =>
   isMooncakeKvError(error, "ERR_CHUNK") && pattern.test(error.message);

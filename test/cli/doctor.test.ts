@@ -9,7 +9,7 @@ import type { CommandContext } from "../../src/cli/command.js";
 import { define } from "../../src/cli/commands/doctor.js";
 import type { Finding } from "../../src/cli/doctor/finding.js";
 import { Output } from "../../src/cli/output.js";
-import { MooncakeCluster } from "../../src/testing/contract/mooncake/cluster.js";
+import { MooncakeCluster } from "../../src/conformance/contract/mooncake/cluster.js";
 import { FAKE, FakeMaster } from "../store/mooncake/fake.js";
 import { installation } from "../store/mooncake/setup.js";
 

@@ -11,12 +11,12 @@ import { define } from "../../src/cli/commands/lookup.js";
 import { answerLines, askStore, nothingToAsk } from "../../src/cli/lookup/answer.js";
 import { type EngineOptions, lookupEngine } from "../../src/cli/lookup/engine-groups.js";
 import { Output } from "../../src/cli/output.js";
+import { MooncakeCluster } from "../../src/conformance/contract/mooncake/cluster.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { BlobBlockHashes, BlockHasher } from "../../src/hash/index.js";
 import { PoolKey } from "../../src/key/index.js";
 import { LookupKeyServer } from "../../src/lookup/index.js";
 import { openStore } from "../../src/store/index.js";
-import { MooncakeCluster } from "../../src/testing/contract/mooncake/cluster.js";
 import { findMooncake } from "../helpers/mooncake-wheel.js";
 import { E1 } from "./helpers/examples.js";
 

@@ -1,9 +1,9 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import type { TypeModel } from "../../codegen/model.js";
 import { buildModel } from "../../codegen/passes/build-model.js";
 import { releasesOf, resolveRelease } from "../../codegen/passes/resolve-release.js";
-import { RELEASES } from "../../generated/typescript/runtime/releases.js";
+import { RELEASES } from "../../src/release.js";
+import type { TypeModel } from "../../src/wire/model.js";
 import { SCHEMAS, withChanged } from "./schemas.js";
 
 function typesOf(release: string): Map<string, TypeModel> {

@@ -2,7 +2,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { checkSchemas } from "../../codegen/passes/check-schemas.js";
 import { SchemaProblem } from "../../codegen/schema.js";
-import { RELEASES } from "../../generated/typescript/runtime/releases.js";
+import { RELEASES } from "../../src/release.js";
 import { SCHEMAS, withChanged } from "./schemas.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: a test changes what the type forbids to change.

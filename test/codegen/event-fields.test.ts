@@ -5,8 +5,8 @@ import { buildModel } from "../../codegen/passes/build-model.js";
 import { resolveRelease } from "../../codegen/passes/resolve-release.js";
 import type { SchemaSet } from "../../codegen/schema.js";
 import { EVENT_KINDS } from "../../generated/typescript/event-fields.js";
-import { hasField } from "../../generated/typescript/runtime/event-field.js";
-import { RELEASES } from "../../generated/typescript/runtime/releases.js";
+import { RELEASES } from "../../src/release.js";
+import { hasField } from "../../src/wire/event-field.js";
 import { withChanged } from "./schemas.js";
 
 const emit = (schemas: SchemaSet) =>

@@ -8,8 +8,9 @@ import * as assert from "uvu/assert";
 import { releaseModule } from "../../codegen/emit/python/names.js";
 import { docstring } from "../../codegen/emit/python/source.js";
 import { generate, ROOT } from "../../codegen/generate.js";
-import { type BinaryCodec, codecFor } from "../../generated/typescript/index.js";
-import { typeArbitrary, WIRE_TYPES } from "../generated/arbitraries.js";
+import { codecFor } from "../../generated/typescript/all-releases.js";
+import type { BinaryCodec } from "../../generated/typescript/index.js";
+import { typeArbitrary, WIRE_TYPES } from "../../src/testing/arbitraries/wire-arbitraries.js";
 import { seed } from "../helpers/property.js";
 
 interface Python {

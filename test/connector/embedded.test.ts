@@ -1,14 +1,14 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { MooncakeStoreScheduler } from "../../src/connector/mooncake-store-scheduler.js";
-import { MooncakeStoreWorker } from "../../src/connector/mooncake-store-worker.js";
-import { PendingLookups } from "../../src/connector/pending-lookups.js";
-import type { StoreRequest } from "../../src/connector/store-request.js";
+import { MooncakeStoreScheduler } from "../../src/connector/scheduler/mooncake-store-scheduler.js";
+import { PendingLookups } from "../../src/connector/scheduler/pending-lookups.js";
+import type { StoreRequest } from "../../src/connector/scheduler/store-request.js";
+import { MooncakeStoreWorker } from "../../src/connector/worker/mooncake-store-worker.js";
 import { BlockHasher } from "../../src/hash/block-hasher.js";
 import { kvCacheBytes, kvCacheTensors } from "../../src/layout/kv-cache-tensors.js";
 import { openStore } from "../../src/store/index.js";
-import { CountingPool, FULL, output } from "./helpers/scheduler.js";
-import { RANK, results } from "./helpers/worker.js";
+import { CountingPool, FULL, output } from "../../src/testing/connector/scheduler-harness.js";
+import { RANK, results } from "../../src/testing/connector/worker-harness.js";
 
 // The whole connector over a real store: what one request computed, the next one loads.
 

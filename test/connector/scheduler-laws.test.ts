@@ -1,6 +1,9 @@
 import { test } from "uvu";
+import {
+  failedCallsChangeNothing,
+  jobsAndBlocksAreCountedOnce,
+} from "../../src/testing/laws/connector-laws.js";
 import { check } from "../helpers/property.js";
-import { failedCallsChangeNothing, jobsAndBlocksAreCountedOnce } from "../laws/connector-laws.js";
 
 test("any events in any order: each block is released once, no job is lost or counted twice", () => {
   check(jobsAndBlocksAreCountedOnce(), { numRuns: 10_000 });

@@ -1,11 +1,19 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { CallLimit, limited } from "../../src/connector/call-limit.js";
-import type { MooncakeStoreWorkerOptions } from "../../src/connector/mooncake-store-worker.js";
 import { checkedTimeLimits, DEFAULT_WORKER_TIME_LIMITS } from "../../src/connector/time-limits.js";
+import type { MooncakeStoreWorkerOptions } from "../../src/connector/worker/mooncake-store-worker.js";
 import type { CallOptions } from "../../src/store/shared/call-options.js";
+import {
+  hashes,
+  load,
+  type Rank,
+  rank,
+  results,
+  save,
+  step,
+} from "../../src/testing/connector/worker-harness.js";
 import { rejects } from "../store/helpers.js";
-import { hashes, load, type Rank, rank, results, save, step } from "./helpers/worker.js";
 
 const LIMITS = {
   loadMs: 20,

@@ -1,9 +1,9 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { callUser, guardedLogger } from "../../src/connector/user-callbacks.js";
+import { scheduler } from "../../src/testing/connector/scheduler-harness.js";
+import { load, rank, save, step } from "../../src/testing/connector/worker-harness.js";
 import { rejects } from "../store/helpers.js";
-import { scheduler } from "./helpers/scheduler.js";
-import { load, rank, save, step } from "./helpers/worker.js";
 
 const THROWING = {
   "throws an error": () => {

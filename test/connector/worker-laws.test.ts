@@ -1,6 +1,9 @@
 import { test } from "uvu";
+import {
+  everythingIsReportedAndNoBytesAreWrong,
+  noHolesAreLeft,
+} from "../../src/testing/laws/worker-laws.js";
 import { checkAsync } from "../helpers/property.js";
-import { everythingIsReportedAndNoBytesAreWrong, noHolesAreLeft } from "../laws/worker-laws.js";
 
 test("whatever the store does, everything is reported and no bytes are wrong", async () => {
   await checkAsync(everythingIsReportedAndNoBytesAreWrong());

@@ -1,6 +1,6 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { hashes, rank, save, step } from "./helpers/worker.js";
+import { hashes, rank, save, step } from "../../src/testing/connector/worker-harness.js";
 
 test("a key that the store does not answer makes a lookup of a worker a failure, and no miss", async () => {
   const engine = await rank();

@@ -6,12 +6,12 @@ import {
   MooncakeStoreCoordinator,
   UNKNOWN,
 } from "../../src/coordinator/index.js";
-import { check } from "../helpers/property.js";
 import {
   masksOnlyShrinkWork,
   moreBlocksNeverShortenAHit,
   theLookupMaskLosesNothing,
-} from "../laws/coordinator-laws.js";
+} from "../../src/testing/laws/coordinator-laws.js";
+import { check } from "../helpers/property.js";
 import { C, coordinatorOf, F, M, marked, ours, table, text, upTo, W } from "./cases.js";
 
 const everything = ExistenceTable.everything;

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { coordinatorHandlers } from "../../src/testing/vectors/coordinator.js";
-import { Deviation } from "../../src/testing/vectors/deviation.js";
-import type { VectorContext } from "../../src/testing/vectors/handler.js";
-import { runVectorFile } from "../../src/testing/vectors/runner.js";
+import { coordinatorHandlers } from "../../src/conformance/vectors/coordinator.js";
+import { Deviation } from "../../src/conformance/vectors/deviation.js";
+import type { VectorContext } from "../../src/conformance/vectors/handler.js";
+import { runVectorFile } from "../../src/conformance/vectors/runner.js";
 
 const run = (file: string) =>
   runVectorFile(join(import.meta.dirname, "..", "vectors", file), coordinatorHandlers);

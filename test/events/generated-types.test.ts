@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { codecs } from "../../generated/typescript/index.js";
+import { codecs } from "../../generated/typescript/all-releases.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import {
   decodeEventBatch,
@@ -12,7 +12,7 @@ import {
   type KVEventBatch,
 } from "../../src/events/index.js";
 import { RELEASES, type Release } from "../../src/release.js";
-import { wireArbitrary } from "../generated/arbitraries.js";
+import { wireArbitrary } from "../../src/testing/arbitraries/wire-arbitraries.js";
 import { check } from "../helpers/property.js";
 import { batchOf } from "./arbitraries.js";
 

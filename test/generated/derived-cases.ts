@@ -1,5 +1,5 @@
-import type { MemberModel, Shape, TypeModel } from "../../generated/typescript/runtime/model.js";
-import { WIRE_TYPES } from "./arbitraries.js";
+import { WIRE_TYPES } from "../../src/testing/arbitraries/wire-arbitraries.js";
+import type { MemberModel, Shape, TypeModel } from "../../src/wire/model.js";
 import { SMALLEST, type WireCase } from "./cases/index.js";
 
 /** Objects where something else is wanted. */

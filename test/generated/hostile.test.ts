@@ -2,16 +2,11 @@ import { encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import {
-  codecFor,
-  codecs,
-  lookupRequestCodec,
-  reqMetaCodec,
-  resetReplyCodec,
-} from "../../generated/typescript/index.js";
-import { isMooncakeKvError } from "../../generated/typescript/runtime/errors.js";
+import { codecFor, codecs } from "../../generated/typescript/all-releases.js";
+import { lookupRequestCodec, reqMetaCodec, resetReplyCodec } from "../../generated/typescript/index.js";
+import { isMooncakeKvError } from "../../src/errors.js";
+import { typeArbitrary, WIRE_TYPES } from "../../src/testing/arbitraries/wire-arbitraries.js";
 import { check } from "../helpers/property.js";
-import { typeArbitrary, WIRE_TYPES } from "./arbitraries.js";
 
 /** Runs a decoder on hostile input: it returns or throws an error of ours; nothing else, and nothing slow. */
 function survives(run: () => unknown): unknown {

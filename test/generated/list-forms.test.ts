@@ -7,7 +7,7 @@ import {
   kvCacheEventCodec,
   kvEventBatchCodec,
 } from "../../generated/typescript/index.js";
-import { isMooncakeKvError } from "../../generated/typescript/runtime/errors.js";
+import { isMooncakeKvError } from "../../src/errors.js";
 
 // Types that MessagePack may have as a list or as a map, types told apart by a tag, and values the schema leaves open.
 

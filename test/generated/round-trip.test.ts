@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { type BinaryCodec, codecFor, vllm033 } from "../../generated/typescript/index.js";
+import { codecFor, vllm033 } from "../../generated/typescript/all-releases.js";
+import type { BinaryCodec } from "../../generated/typescript/index.js";
+import { typeArbitrary, WIRE_TYPES, wireArbitrary } from "../../src/testing/arbitraries/wire-arbitraries.js";
 import { check, runs } from "../helpers/property.js";
-import { typeArbitrary, WIRE_TYPES, wireArbitrary } from "./arbitraries.js";
 
 /** For laws that follow from the others. */
 const few = Math.min(runs, 200);

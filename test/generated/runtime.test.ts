@@ -7,11 +7,11 @@ import {
   mooncakeStoreConnectorMetadataCodec,
   reqMetaCodec,
 } from "../../generated/typescript/index.js";
-import { isMooncakeKvError } from "../../generated/typescript/runtime/errors.js";
-import { scanMessagePack } from "../../generated/typescript/runtime/message-pack-scan.js";
-import { jsonPath, step } from "../../generated/typescript/runtime/schema-error.js";
-import { codePointLength, isWellFormed } from "../../generated/typescript/runtime/text.js";
-import { fromHex, toHex } from "../../generated/typescript/runtime/wire.js";
+import { isMooncakeKvError } from "../../src/errors.js";
+import { scanMessagePack } from "../../src/wire/message-pack-scan.js";
+import { jsonPath, step } from "../../src/wire/schema-error.js";
+import { codePointLength, isWellFormed } from "../../src/wire/text.js";
+import { fromHex, toHex } from "../../src/wire/wire.js";
 import { check } from "../helpers/property.js";
 
 /** Text of any 16-bit units, so that surrogates stand alone too. */

@@ -4,9 +4,9 @@ import ts from "typescript";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { ROOT } from "../../codegen/generate.js";
-import { codecFor } from "../../generated/typescript/index.js";
+import { codecFor } from "../../generated/typescript/all-releases.js";
+import { typeArbitrary, WIRE_TYPES } from "../../src/testing/arbitraries/wire-arbitraries.js";
 import { seed } from "../helpers/property.js";
-import { typeArbitrary, WIRE_TYPES } from "./arbitraries.js";
 import { WIRE_CASES } from "./cases/index.js";
 import { DERIVED_CASES } from "./derived-cases.js";
 

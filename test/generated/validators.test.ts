@@ -5,10 +5,10 @@ import { ROOT } from "../../codegen/generate.js";
 import { loadSchemas } from "../../codegen/passes/load-schemas.js";
 import { resolveRelease } from "../../codegen/passes/resolve-release.js";
 import { createReleaseAjv } from "../../codegen/vocabulary.js";
-import { codecFor } from "../../generated/typescript/index.js";
-import { isMooncakeKvError } from "../../generated/typescript/runtime/errors.js";
-import { RELEASES } from "../../generated/typescript/runtime/releases.js";
-import { WIRE_TYPES } from "./arbitraries.js";
+import { codecFor } from "../../generated/typescript/all-releases.js";
+import { isMooncakeKvError } from "../../src/errors.js";
+import { RELEASES } from "../../src/release.js";
+import { WIRE_TYPES } from "../../src/testing/arbitraries/wire-arbitraries.js";
 import { WIRE_CASES, type WireCase } from "./cases/index.js";
 import { DERIVED_CASES } from "./derived-cases.js";
 

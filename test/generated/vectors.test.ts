@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { codecFor } from "../../generated/typescript/all-releases.js";
 import {
-  codecFor,
   lookupReplyCodec,
   lookupRequestCodec,
   resetReplyCodec,
   resetRequestCodec,
 } from "../../generated/typescript/index.js";
-import { isMooncakeKvError } from "../../generated/typescript/runtime/errors.js";
-import type { Release } from "../../generated/typescript/runtime/releases.js";
-import { fromHex, toHex } from "../../generated/typescript/runtime/wire.js";
+import { isMooncakeKvError } from "../../src/errors.js";
+import type { Release } from "../../src/release.js";
+import { fromHex, toHex } from "../../src/wire/wire.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: a vector is whatever its op says.
 type Vector = any;

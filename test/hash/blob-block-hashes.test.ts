@@ -3,8 +3,8 @@ import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { HASH_ALGORITHMS } from "../../src/hash/algorithm.js";
 import { BlobBlockHashes, sliceRange } from "../../src/hash/blob-block-hashes.js";
+import { blobBehavesLikeAList } from "../../src/testing/laws/hash-laws.js";
 import { check } from "../helpers/property.js";
-import { blobBehavesLikeAList } from "../laws/hash-laws.js";
 
 const ours = (pattern: RegExp) => (error: unknown) =>
   isMooncakeKvError(error, "ERR_HASH") && pattern.test(error.message);

@@ -3,9 +3,9 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { BlockHasher } from "../../src/hash/block-hasher.js";
+import { hashRequest, tokenIds } from "../../src/testing/arbitraries/hash-arbitraries.js";
+import { splitsDoNotMatter } from "../../src/testing/laws/hash-laws.js";
 import { check, checkAsync } from "../helpers/property.js";
-import { hashRequest, tokenIds } from "../laws/hash-arbitraries.js";
-import { splitsDoNotMatter } from "../laws/hash-laws.js";
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 const hasher = new BlockHasher({ blockSize: 4 });

@@ -6,12 +6,12 @@ import { HASH_ALGORITHMS, type HashAlgorithm } from "../../src/hash/algorithm.js
 import { BlockHasher, type BlockHasherOptions } from "../../src/hash/block-hasher.js";
 import type { HashRequest } from "../../src/hash/request.js";
 import { RELEASES } from "../../src/release.js";
-import { check } from "../helpers/property.js";
 import {
   aTokenReachesAllLaterHashes,
   blockEncoderAgrees,
   hashesOfAPrefixAreAPrefix,
-} from "../laws/hash-laws.js";
+} from "../../src/testing/laws/hash-laws.js";
+import { check } from "../helpers/property.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);

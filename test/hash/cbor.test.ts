@@ -4,8 +4,8 @@ import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { cborDumps } from "../../src/hash/cbor.js";
 import { type Hashable, SharedText } from "../../src/hash/hashable.js";
+import { buildHashable, hashableSpec } from "../../src/testing/arbitraries/hash-arbitraries.js";
 import { check } from "../helpers/property.js";
-import { buildHashable, hashableSpec } from "../laws/hash-arbitraries.js";
 
 const hex = (value: Hashable) => Buffer.from(cborDumps(value)).toString("hex");
 

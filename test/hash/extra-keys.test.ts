@@ -8,8 +8,8 @@ import { ExtraKeySource, type ExtraKeys, firstMmIndex, toEventExtraKeys } from "
 import { type Hashable, SharedText } from "../../src/hash/hashable.js";
 import { pickleDumps } from "../../src/hash/pickle.js";
 import type { HashRequest } from "../../src/hash/request.js";
+import { hashRequest, mmFeatures } from "../../src/testing/arbitraries/hash-arbitraries.js";
 import { check } from "../helpers/property.js";
-import { hashRequest, mmFeatures } from "../laws/hash-arbitraries.js";
 
 /** Extra keys without their identities. */
 function plain(keys: Hashable): unknown {

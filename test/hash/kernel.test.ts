@@ -4,8 +4,8 @@ import { encodeExtraKeys } from "../../src/hash/block-encoder.js";
 import { BlockHasher, type BlockHasherOptions } from "../../src/hash/block-hasher.js";
 import type { HashChainInput } from "../../src/hash/kernel.js";
 import type { HashRequest } from "../../src/hash/request.js";
+import { kernelAgrees, kernelChangesNothing } from "../../src/testing/laws/hash-laws.js";
 import { check } from "../helpers/property.js";
-import { kernelAgrees, kernelChangesNothing } from "../laws/hash-laws.js";
 import { referenceKernel } from "./reference-kernel.js";
 
 // How a session drives a kernel. The kernel here is TypeScript; the native one has its own test.

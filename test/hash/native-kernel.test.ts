@@ -2,8 +2,8 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { BlockHasher, type BlockHasherOptions } from "../../src/hash/block-hasher.js";
 import { nativeBlockHashKernel } from "../../src/native/index.js";
+import { kernelAgrees, kernelChangesNothing } from "../../src/testing/laws/hash-laws.js";
 import { check } from "../helpers/property.js";
-import { kernelAgrees, kernelChangesNothing } from "../laws/hash-laws.js";
 
 // The native kernel against the TypeScript encoder, with the processor's SHA instructions and without.
 

@@ -1,12 +1,16 @@
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { dissectPickle } from "../../src/conformance/vectors/pickle-opcodes.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { type Hashable, SharedText } from "../../src/hash/hashable.js";
 import { pickleDumps, pickleTail } from "../../src/hash/pickle.js";
-import { dissectPickle } from "../../src/testing/vectors/pickle-opcodes.js";
+import {
+  buildHashable,
+  type HashableSpec,
+  hashableSpec,
+} from "../../src/testing/arbitraries/hash-arbitraries.js";
 import { check, seed } from "../helpers/property.js";
-import { buildHashable, type HashableSpec, hashableSpec } from "../laws/hash-arbitraries.js";
 import { pythonPickles } from "./python-pickle.js";
 import { unpickle } from "./unpickle.js";
 

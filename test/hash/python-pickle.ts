@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import type { HashableSpec } from "../laws/hash-arbitraries.js";
+import type { HashableSpec } from "../../src/testing/arbitraries/hash-arbitraries.js";
 
 /** Builds the values of a JSON list of specs with their identities and prints each one's pickle as hex. */
 const PROGRAM = `

@@ -1,7 +1,7 @@
 import {
   locateMooncake,
   type MooncakeInstallation,
-} from "../../src/testing/contract/mooncake/installation.js";
+} from "../../src/conformance/contract/mooncake/installation.js";
 
 /** The Python that tests use. */
 export const PYTHON: string = process.env["MOONCAKE_KV_PYTHON"] || "python3";

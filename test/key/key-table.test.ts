@@ -3,8 +3,8 @@ import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { BlobBlockHashes } from "../../src/hash/blob-block-hashes.js";
 import { KeyTable } from "../../src/key/key-table.js";
+import { flatKeysAreTheKeys } from "../../src/testing/laws/key-laws.js";
 import { check } from "../helpers/property.js";
-import { flatKeysAreTheKeys } from "../laws/key-laws.js";
 
 const hashes = new BlobBlockHashes(Uint8Array.from([0x00, 0xff, 0x1a, 0x2b]), 2);
 

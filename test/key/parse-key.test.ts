@@ -4,8 +4,8 @@ import { isMooncakeKvError } from "../../src/errors.js";
 import { modelBasename, modelNameWarnings } from "../../src/key/model-name.js";
 import { formatParsedKey, parseKey } from "../../src/key/parse-key.js";
 import { PoolKey } from "../../src/key/pool-key.js";
+import { parsingInvertsFormatting, parsingNeverCrashes } from "../../src/testing/laws/key-laws.js";
 import { check } from "../helpers/property.js";
-import { parsingInvertsFormatting, parsingNeverCrashes } from "../laws/key-laws.js";
 
 const ours = (pattern: RegExp) => (error: unknown) =>
   isMooncakeKvError(error, "ERR_KEY") && pattern.test(error.message);

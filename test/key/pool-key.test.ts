@@ -3,8 +3,12 @@ import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { keyMetadata } from "../../src/key/key-metadata.js";
 import { compareCodePoints, PoolKey } from "../../src/key/pool-key.js";
+import {
+  keyEqualitiesAgree,
+  keyOrderIsTotal,
+  keyOrderIsTupleOrder,
+} from "../../src/testing/laws/key-laws.js";
 import { check } from "../helpers/property.js";
-import { keyEqualitiesAgree, keyOrderIsTotal, keyOrderIsTupleOrder } from "../laws/key-laws.js";
 
 const ours = (pattern: RegExp) => (error: unknown) =>
   isMooncakeKvError(error, "ERR_KEY") && pattern.test(error.message);

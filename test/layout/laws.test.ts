@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { test } from "uvu";
-import { check } from "../helpers/property.js";
-import { registeredRankLocalLayout, registeredSharedLayout } from "../laws/layout-arbitraries.js";
+import {
+  registeredRankLocalLayout,
+  registeredSharedLayout,
+} from "../../src/testing/arbitraries/layout-arbitraries.js";
 import {
   addressesAreExact,
   otherTpReadsTheSame,
@@ -9,7 +11,8 @@ import {
   segmentsOfABlockDoNotOverlap,
   segmentsStayInTheirStorage,
   shardsTileABlock,
-} from "../laws/layout-laws.js";
+} from "../../src/testing/laws/layout-laws.js";
+import { check } from "../helpers/property.js";
 
 const anyLayout = () => fc.oneof(registeredRankLocalLayout(), registeredSharedLayout());
 

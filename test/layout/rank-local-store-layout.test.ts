@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { isMooncakeKvError } from "../../src/errors.js";
 import type { CacheTensor } from "../../src/layout/cache-tensor.js";
 import { RankLocalStoreLayout } from "../../src/layout/rank-local-store-layout.js";
-import { fullChunks } from "../laws/layout-arbitraries.js";
+import { fullChunks } from "../../src/testing/arbitraries/layout-arbitraries.js";
 
 const ours = (pattern: RegExp) => (error: unknown) =>
   isMooncakeKvError(error, "ERR_LAYOUT") && pattern.test(error.message);

@@ -8,7 +8,7 @@ import { RankLocalStoreLayout } from "../../src/layout/rank-local-store-layout.j
 import { StoreLayout } from "../../src/layout/store-layout.js";
 import { rankLocalNamespace, tpSharedMqaNamespace } from "../../src/layout/store-namespace.js";
 import { TPShardedStoreLayout } from "../../src/layout/tp-sharded-store-layout.js";
-import { fullChunks } from "../laws/layout-arbitraries.js";
+import { fullChunks } from "../../src/testing/arbitraries/layout-arbitraries.js";
 
 const ours = (pattern: RegExp) => (error: unknown) =>
   isMooncakeKvError(error, "ERR_LAYOUT") && pattern.test(error.message);

@@ -1,11 +1,11 @@
 import { test } from "uvu";
-import { check } from "../helpers/property.js";
 import {
   jobsAreSnapshots,
   neverSavesAndLoads,
   savedWatermarkNeverFalls,
   tokenIdsAreTheSavedRange,
-} from "../laws/request-laws.js";
+} from "../../src/testing/laws/request-laws.js";
+import { check } from "../helpers/property.js";
 
 test("the saved watermark never falls", () => check(savedWatermarkNeverFalls()));
 

@@ -1,6 +1,6 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { codecs } from "../../generated/typescript/index.js";
+import { codecs } from "../../generated/typescript/all-releases.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { createLoadSpec, ReqMeta, RequestTracker } from "../../src/request/index.js";
 

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import type { KvStore } from "../../src/store/index.js";
 import {
   type ContractBackend,
   embeddedBackend,
@@ -10,8 +9,9 @@ import {
   pattern,
   runContractFile,
   runContractLines,
-} from "../../src/testing/contract/index.js";
-import { sha256 } from "../../src/testing/contract/pattern.js";
+} from "../../src/conformance/contract/index.js";
+import { sha256 } from "../../src/conformance/contract/pattern.js";
+import type { KvStore } from "../../src/store/index.js";
 
 const FILE = "test/vectors/mooncake_contract.jsonl";
 const lines: readonly string[] = readFileSync(FILE, "utf8").trimEnd().split("\n");

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { MooncakeCluster } from "../../src/testing/contract/mooncake/cluster.js";
+import { MooncakeCluster } from "../../src/conformance/contract/mooncake/cluster.js";
 import { findMooncake, PYTHON } from "../helpers/mooncake-wheel.js";
 import { childrenOf, holdings } from "../store/mooncake/setup.js";
 import { EPOCH, MASTER_IS_GONE, type WorkerNews, type WorkerOrder, type WorkerReport } from "./settings.js";

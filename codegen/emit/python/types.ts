@@ -5,7 +5,7 @@ import {
   type MemberModel,
   type Shape,
   type TypeModel,
-} from "../../model.js";
+} from "../../../src/wire/model.js";
 import { attributeName } from "./names.js";
 import { comment, docstring } from "./source.js";
 

@@ -5,7 +5,7 @@ import {
   type MemberModel,
   type Shape,
   type TypeModel,
-} from "../../model.js";
+} from "../../../src/wire/model.js";
 import type { TypeTable } from "./conversions.js";
 import { memberName, subjectName, valueName } from "./names.js";
 import { doc } from "./source.js";

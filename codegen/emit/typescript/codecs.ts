@@ -5,11 +5,11 @@ import {
   VariableDeclarationKind,
   type VariableStatementStructure,
 } from "ts-morph";
-import type { FamilyModel, ReleaseModel, TypeModel } from "../../model.js";
+import type { FamilyModel, ReleaseModel, TypeModel } from "../../../src/wire/model.js";
 import { binaryFunctions, binaryParts, binaryWire } from "./binary.js";
 import { fromJson, fromOptionalJson, packedShape, TypeTable, toWire } from "./conversions.js";
 import { foreignTypes } from "./interfaces.js";
-import { memberName, subjectName, valueName, wireTypeName } from "./names.js";
+import { memberName, subjectName, validatorName, valueName, wireTypeName } from "./names.js";
 import { doc } from "./source.js";
 
 type Statement = ImportDeclarationStructure | FunctionDeclarationStructure | VariableStatementStructure;
@@ -36,8 +36,8 @@ function typeStatements(model: ReleaseModel, types: TypeTable, type: TypeModel):
   const name = valueName(type.name);
   const differs = types.typeDiffers(type);
   const parts = `{
-  ...${subjectName(type.name)},
-  validator: validators.${type.name},
+  subject: ${subjectName(type.name)},
+  validator: ${validatorName(type.name)},
   toWire: ${name}ToWire,
   fromJson: ${name}FromJson,${differs ? `\n  packed: ${name}Packed,` : ""}
 }`;
@@ -64,7 +64,9 @@ function typeStatements(model: ReleaseModel, types: TypeTable, type: TypeModel):
     constant(
       codecName(type.name),
       codecType(type),
-      type.binary ? `defineBinaryCodec(${parts}, ${binaryParts(types, type)})` : `defineCodec(${parts})`,
+      type.binary
+        ? `/* @__PURE__ */ defineBinaryCodec(${parts}, ${binaryParts(types, type)})`
+        : `/* @__PURE__ */ defineCodec(${parts})`,
       { exported: true, docs: doc(`Codec of \`${type.name}\`.`) },
     ),
   ];
@@ -226,17 +228,17 @@ function imports(
     importOf(`./${other}.js`, mentioned(names), true),
   );
   return [
-    importOf("../runtime/codec.js", [
+    importOf("../../../src/wire/codec.js", [
       ...mentioned(["defineBinaryCodec", "defineCodec"]),
       ...mentioned(["BinaryCodec", "Codec"]).map((name) => `type ${name}`),
     ]),
-    importOf("../runtime/frames.js", mentioned(["FrameReader", "FrameWriter", "frameReaders"])),
-    importOf("../runtime/packed-shape.js", [
+    importOf("../../../src/wire/frames.js", mentioned(["FrameReader", "FrameWriter", "frameReaders"])),
+    importOf("../../../src/wire/packed-shape.js", [
       ...mentioned(["unknownTag"]),
       ...mentioned(["PackedShape"]).map((name) => `type ${name}`),
     ]),
-    importOf("../runtime/schema-error.js", ["Subject"], true),
-    importOf("../runtime/wire.js", [
+    importOf("../../../src/wire/schema-error.js", ["Subject"], true),
+    importOf("../../../src/wire/wire.js", [
       ...mentioned(["anyFromJson", "fromHex", "uint64OrBytesFromJson"]),
       ...mentioned(["WireForm"]).map((name) => `type ${name}`),
     ]),
@@ -247,7 +249,10 @@ function imports(
       family.types.map((type) => type.name),
       true,
     ),
-    importOf("./validators.js", ["validators"]),
+    importOf(
+      `./${family.name}-validators.js`,
+      family.types.map((type) => validatorName(type.name)),
+    ),
     importOf(
       "./wire-types.js",
       family.types.map((type) => wireTypeName(type.name)),

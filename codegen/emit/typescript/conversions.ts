@@ -1,4 +1,4 @@
-import type { Shape, TypeModel } from "../../model.js";
+import type { Shape, TypeModel } from "../../../src/wire/model.js";
 import { valueName } from "./names.js";
 import { typeReferences } from "./shapes.js";
 

@@ -1,36 +1,31 @@
-import { readdir, readFile } from "node:fs/promises";
 import type { EmitInput, EmittedFiles } from "../emitter.js";
 import { codecStatements } from "./codecs.js";
 import { eventFieldsModule } from "./event-fields.js";
-import { modelModule, releaseIndex, rootIndex } from "./index-files.js";
+import { allReleases, modelModule, releaseIndex, rootIndex } from "./index-files.js";
 import { interfaceStatements } from "./interfaces.js";
 import { SourcePrinter } from "./source.js";
-import { validatorModule } from "./validators.js";
+import { compileValidators, validatorModule } from "./validators.js";
 import { wireTypeModule } from "./wire-types.js";
-
-const CODEGEN: URL = new URL("../../", import.meta.url);
-const RUNTIME: URL = new URL("runtime/typescript/", CODEGEN);
 
 /** Pass 5 for TypeScript: every file of `generated/typescript`. */
 export async function emitTypescript(input: EmitInput): Promise<EmittedFiles> {
   const printer = new SourcePrinter(input.banner.map((line) => `// ${line}\n`).join(""));
   const files: EmittedFiles = new Map();
-  for (const name of (await readdir(RUNTIME)).sort())
-    files.set(`runtime/${name}`, printer.text(await readFile(new URL(name, RUNTIME), "utf8")));
-  files.set("runtime/model.ts", printer.text(await readFile(new URL("model.ts", CODEGEN), "utf8")));
   for (const [index, model] of input.models.entries()) {
     const resolved = input.resolved[index]!;
     const add = (name: string, text: string): void => void files.set(`${model.release}/${name}.ts`, text);
+    const compiled = compileValidators(resolved);
     for (const family of model.families) {
       add(family.name, printer.statements(interfaceStatements(model, family)));
       add(`${family.name}-codecs`, printer.statements(codecStatements(model, family)));
+      add(`${family.name}-validators`, printer.text(validatorModule(model, family, compiled)));
     }
     add("wire-types", printer.text(await wireTypeModule(resolved)));
-    add("validators", printer.text(validatorModule(resolved)));
     add("model", printer.source(modelModule(model)));
     add("index", printer.source(releaseIndex(model)));
   }
   files.set("event-fields.ts", printer.source(eventFieldsModule(input.models)));
+  files.set("all-releases.ts", printer.source(allReleases(input.models)));
   files.set("index.ts", printer.source(rootIndex(input.models)));
   return files;
 }

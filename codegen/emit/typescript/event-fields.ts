@@ -1,4 +1,4 @@
-import type { MemberModel, ReleaseModel, Shape, TypeModel } from "../../model.js";
+import type { MemberModel, ReleaseModel, Shape, TypeModel } from "../../../src/wire/model.js";
 import { memberName } from "./names.js";
 
 /** The tagged type whose options are the events. */
@@ -18,7 +18,7 @@ interface MemberHistory {
 export function eventFieldsModule(models: readonly ReleaseModel[]): string {
   const releases = models.map(({ release }) => release);
   return [
-    'import type { EventKind } from "./runtime/event-field.js";',
+    'import type { EventKind } from "../../src/wire/event-field.js";',
     "",
     "/** What lies on the wire of each kind of event, in every release. */",
     "export const EVENT_KINDS: Readonly<Record<string, EventKind>> = {",

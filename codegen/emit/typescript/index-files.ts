@@ -1,4 +1,4 @@
-import type { ReleaseModel } from "../../model.js";
+import type { ReleaseModel } from "../../../src/wire/model.js";
 import { codecName, codecType } from "./codecs.js";
 import { releaseName, wireTypeName } from "./names.js";
 
@@ -8,7 +8,7 @@ export function releaseIndex(model: ReleaseModel): string {
   const importsOf = (names: readonly string[], from: string, isType: boolean): string =>
     `import ${isType ? "type " : ""}{ ${names.join(", ")} } from "${from}";`;
   return [
-    `import type { ${["BinaryCodec", "Codec"].join(", ")} } from "../runtime/codec.js";`,
+    `import type { ${["BinaryCodec", "Codec"].join(", ")} } from "../../../src/wire/codec.js";`,
     ...model.families.flatMap((family) => [
       importsOf(
         family.types.map((type) => type.name),
@@ -43,17 +43,53 @@ export function releaseIndex(model: ReleaseModel): string {
   ].join("\n");
 }
 
-/** The root `index.ts`: the newest release flat, each release as a namespace, and codecs by release and name. */
+/** The root `index.ts`: the newest release, and a way to the codecs of the others that loads only what is asked for. */
 export function rootIndex(models: readonly ReleaseModel[]): string {
-  const names = models.map((model) => releaseName(model.release));
   return [
-    'import { type AnyCodec, findCodec } from "./runtime/find-codec.js";',
-    ...models.map((model, index) => `import * as ${names[index]} from "./${model.release}/index.js";`),
+    `import { type AnyCodec, type CodecTable, findCodec, releaseNamed } from "../../src/wire/find-codec.js";`,
+    'import { RELEASES, type Release } from "../../src/release.js";',
     "",
     `export * from "./${models.at(-1)!.release}/index.js";`,
+    'export type { BinaryCodec, BinaryOptions, Codec, CodecOptions } from "../../src/wire/codec.js";',
+    'export type { AnyCodec } from "../../src/wire/find-codec.js";',
+    "",
+    "const LOADERS: { readonly [R in Release]: () => Promise<{ readonly codecs: Readonly<Record<string, AnyCodec>> }> } = {",
+    ...models.map(({ release }) => `  ${JSON.stringify(release)}: () => import("./${release}/index.js"),`),
+    "};",
+    "",
+    "/**",
+    " * Every codec of a release, by the type's name, for programs that get the release at run time. Loads that release only.",
+    " *",
+    " * @throws MooncakeKvError `ERR_SCHEMA` when there is no such release; the message lists what there is.",
+    " */",
+    "export async function loadCodecs(release: string): Promise<Readonly<Record<string, AnyCodec>>> {",
+    "  return (await LOADERS[releaseNamed(release)]()).codecs;",
+    "}",
+    "",
+    "/**",
+    " * The codec of a type in a release, for programs that get both names at run time. Loads that release only.",
+    " *",
+    " * @throws MooncakeKvError `ERR_SCHEMA` when there is none; the message lists what there is.",
+    " */",
+    "export async function loadCodec(release: string, type: string): Promise<AnyCodec> {",
+    "  const codecs = await loadCodecs(release);",
+    "  if (Object.hasOwn(codecs, type)) return codecs[type]!;",
+    "  // Only the error needs to know who else has the type.",
+    "  const all = await Promise.all(RELEASES.map(async (name) => [name, await loadCodecs(name)] as const));",
+    "  return findCodec(Object.fromEntries(all) as CodecTable, release, type);",
+    "}",
+    "",
+  ].join("\n");
+}
+
+/** `all-releases.ts`: everything at once, for tests and for what compares releases. */
+export function allReleases(models: readonly ReleaseModel[]): string {
+  const names = models.map((model) => releaseName(model.release));
+  return [
+    'import { type AnyCodec, findCodec } from "../../src/wire/find-codec.js";',
+    ...models.map((model, index) => `import * as ${names[index]} from "./${model.release}/index.js";`),
+    "",
     `export { ${names.join(", ")} };`,
-    'export type { AnyCodec } from "./runtime/find-codec.js";',
-    'export type { BinaryCodec, BinaryOptions, Codec, CodecOptions } from "./runtime/codec.js";',
     "",
     "/** Every codec of every release, by release and by the type's name. */",
     "export const codecs: {",
@@ -65,7 +101,7 @@ export function rootIndex(models: readonly ReleaseModel[]): string {
     "};",
     "",
     "/**",
-    " * The codec of a type in a release, for programs that get both names at run time.",
+    " * The codec of a type in a release.",
     " *",
     " * @throws MooncakeKvError `ERR_SCHEMA` when there is none; the message lists what there is.",
     " */",
@@ -79,7 +115,7 @@ export function rootIndex(models: readonly ReleaseModel[]): string {
 /** The model of a release as data, for programs that derive something from the types: test values, documentation. */
 export function modelModule(model: ReleaseModel): string {
   return [
-    'import type { ReleaseModel } from "../runtime/model.js";',
+    'import type { ReleaseModel } from "../../../src/wire/model.js";',
     "",
     `/** Every type of ${model.release} as data. */`,
     `export const model: ReleaseModel = ${JSON.stringify(model, null, 2)};`,

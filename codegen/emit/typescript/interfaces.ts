@@ -4,7 +4,7 @@ import {
   StructureKind,
   type TypeAliasDeclarationStructure,
 } from "ts-morph";
-import type { FamilyModel, MemberModel, ReleaseModel, TypeModel } from "../../model.js";
+import type { FamilyModel, MemberModel, ReleaseModel, TypeModel } from "../../../src/wire/model.js";
 import { memberName } from "./names.js";
 import { typeReferences, valueType } from "./shapes.js";
 import { doc } from "./source.js";

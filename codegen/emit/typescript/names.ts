@@ -13,6 +13,11 @@ export function wireTypeName(typeName: string): string {
   return `${typeName}Json`;
 }
 
+/** `KeyMetadata` -> `keyMetadataValidator`: the constant that holds a type's validator. */
+export function validatorName(typeName: string): string {
+  return `${valueName(typeName)}Validator`;
+}
+
 /** `vllm-0.33` -> `vllm033`. */
 export function releaseName(release: string): string {
   return release.replace(/[^a-z0-9]/g, "");

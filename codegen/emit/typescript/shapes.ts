@@ -1,4 +1,4 @@
-import type { Shape, TypeModel } from "../../model.js";
+import type { Shape, TypeModel } from "../../../src/wire/model.js";
 
 /** The TypeScript type of a shape. */
 export function valueType(shape: Shape): string {

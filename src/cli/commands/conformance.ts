@@ -1,9 +1,9 @@
 import { access, constants, stat } from "node:fs/promises";
 import type { Command } from "commander";
+import { type ContractReport, isContractFile } from "../../conformance/contract/index.js";
+import { vectorHandlers } from "../../conformance/vectors/index.js";
+import { type FileReport, runVectorFile } from "../../conformance/vectors/runner.js";
 import { describe } from "../../errors.js";
-import { type ContractReport, isContractFile } from "../../testing/contract/index.js";
-import { vectorHandlers } from "../../testing/vectors/index.js";
-import { type FileReport, runVectorFile } from "../../testing/vectors/runner.js";
 import type { CommandContext } from "../command.js";
 import { runContract } from "../conformance/run-contract.js";
 import { unreadable } from "../input/read-input.js";

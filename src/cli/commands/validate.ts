@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type AnyCodec, codecFor } from "../../../generated/typescript/index.js";
+import { type AnyCodec, loadCodec } from "../../../generated/typescript/index.js";
 import { isMooncakeKvError, type MooncakeKvError } from "../../errors.js";
 import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
@@ -46,7 +46,7 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(file: string, options: ValidateOptions, context: CommandContext): Promise<void> {
-  const codec = codecFor(options.release, options.type);
+  const codec = await loadCodec(options.release, options.type);
   const lines = options.lines === true || (file.endsWith(".jsonl") && !options.each);
   if (options.lines && options.each) throw new UsageError("--each and --lines exclude each other");
   const input = await readFileOrStdin(context, file);

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { describe, MooncakeKvError } from "../../errors.js";
-import { loadNative } from "../../native/load.js";
 import {
   type ContractBackend,
   type ContractReport,
   embeddedBackend,
   runContractFile,
-} from "../../testing/contract/index.js";
+} from "../../conformance/contract/index.js";
+import { describe, MooncakeKvError } from "../../errors.js";
+import { loadNative } from "../../native/load.js";
 
 /** A backend under which the contract can be replayed. */
 interface Backend {
@@ -54,8 +54,8 @@ export async function runContract(
 }
 
 async function loadMooncake(environment: NodeJS.ProcessEnv): Promise<ContractBackend> {
-  const { locateMooncake } = await import("../../testing/contract/mooncake/installation.js");
-  const { mooncakeBackend } = await import("../../testing/contract/mooncake/world.js");
+  const { locateMooncake } = await import("../../conformance/contract/mooncake/installation.js");
+  const { mooncakeBackend } = await import("../../conformance/contract/mooncake/world.js");
   const installation = locateMooncake(environment["MOONCAKE_KV_PYTHON"] || "python3");
   loadNative();
   return mooncakeBackend(installation);
@@ -66,7 +66,7 @@ async function loadMooncakeNative(
   location: string,
 ): Promise<ContractBackend> {
   const { resolveMooncakeNativeOptions } = await import("../../store/mooncake-native/options.js");
-  const { nativeBackend } = await import("../../testing/contract/mooncake-native-world.js");
+  const { nativeBackend } = await import("../../conformance/contract/mooncake-native-world.js");
   const { library } = await resolveMooncakeNativeOptions(
     { library: location === "" ? undefined : location, master: "127.0.0.1:1" },
     environment,

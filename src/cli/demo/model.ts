@@ -1,4 +1,4 @@
-import type { KvCacheGroupSpec } from "../../coordinator/kv-cache-spec.js";
+import type { KvCacheGroupSpec } from "../../coordinator/spec/kv-cache-spec.js";
 import type { KvCacheShape } from "../../layout/kv-cache-tensors.js";
 
 /** What of a model decides how its KV cache looks. */

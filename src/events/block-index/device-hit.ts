@@ -1,4 +1,4 @@
-import { findLongestHit, type LongestHit } from "../../coordinator/longest-hit.js";
+import { findLongestHit, type LongestHit } from "../../coordinator/search/longest-hit.js";
 import type { EnginePlan } from "./engine-plan.js";
 import type { EngineBlocks } from "./prompt-blocks.js";
 

@@ -3,7 +3,7 @@ import {
   checkKvCacheGroups,
   type KvCacheGroupSpec,
   type LayerSpec,
-} from "../../coordinator/kv-cache-spec.js";
+} from "../../coordinator/spec/kv-cache-spec.js";
 import { describe } from "../../errors.js";
 import { checkNames } from "../../lookup/options.js";
 import { DEFAULT_RELEASE, RELEASES, type Release } from "../../release.js";

@@ -1,7 +1,11 @@
-import { partialHashHitsEnabled } from "../../coordinator/block-sizes.js";
-import { isFullAttention, type KvCacheGroupSpec, prefixCacheable } from "../../coordinator/kv-cache-spec.js";
-import { leastCommonMultiple } from "../../coordinator/multiples.js";
-import { type StoreSpecGroup, splitSpecGroups } from "../../coordinator/spec-groups.js";
+import { partialHashHitsEnabled } from "../../coordinator/spec/block-sizes.js";
+import {
+  isFullAttention,
+  type KvCacheGroupSpec,
+  prefixCacheable,
+} from "../../coordinator/spec/kv-cache-spec.js";
+import { leastCommonMultiple } from "../../coordinator/spec/multiples.js";
+import { type StoreSpecGroup, splitSpecGroups } from "../../coordinator/spec/spec-groups.js";
 import { RELEASES } from "../../release.js";
 import type { EngineConfig } from "./engine-config.js";
 import { type LearnedGroup, learnedSpec } from "./learned-groups.js";

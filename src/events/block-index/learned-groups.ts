@@ -1,4 +1,4 @@
-import type { LayerSpec } from "../../coordinator/kv-cache-spec.js";
+import type { LayerSpec } from "../../coordinator/spec/kv-cache-spec.js";
 import type { BlockStored } from "../kv-events.js";
 
 /** What events have told of a KV cache group. */

@@ -1,8 +1,8 @@
-import type { BlockExistence } from "../../coordinator/existence-table.js";
-import { findGroupHit } from "../../coordinator/group-hit.js";
-import type { GroupHit } from "../../coordinator/group-search.js";
-import { isFullAttention, isSlidingWindow, type LayerSpec } from "../../coordinator/kv-cache-spec.js";
-import type { StoreSpecGroup } from "../../coordinator/spec-groups.js";
+import type { BlockExistence } from "../../coordinator/search/existence-table.js";
+import { findGroupHit } from "../../coordinator/search/group-hit.js";
+import type { GroupHit } from "../../coordinator/search/group-search.js";
+import { isFullAttention, isSlidingWindow, type LayerSpec } from "../../coordinator/spec/kv-cache-spec.js";
+import type { StoreSpecGroup } from "../../coordinator/spec/spec-groups.js";
 import type { Holder } from "./block-holders.js";
 import { deviceHit } from "./device-hit.js";
 import type { EnginePlan } from "./engine-plan.js";

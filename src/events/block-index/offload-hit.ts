@@ -1,4 +1,4 @@
-import { isFullAttention, isSlidingWindow } from "../../coordinator/kv-cache-spec.js";
+import { isFullAttention, isSlidingWindow } from "../../coordinator/spec/kv-cache-spec.js";
 import type { EnginePlan, PlannedGroup } from "./engine-plan.js";
 import type { EngineBlocks } from "./prompt-blocks.js";
 

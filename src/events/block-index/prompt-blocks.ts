@@ -1,4 +1,9 @@
-import { ABSENT, type BlockExistence, type BlockState, PRESENT } from "../../coordinator/existence-table.js";
+import {
+  ABSENT,
+  type BlockExistence,
+  type BlockState,
+  PRESENT,
+} from "../../coordinator/search/existence-table.js";
 import { type BlockTable, NONE } from "./block-table.js";
 
 /** The entry of a hash was not looked up yet. */

@@ -5,7 +5,7 @@ import type { CallOptions } from "../shared/call-options.js";
 import { CODE } from "../shared/codes.js";
 import type { Deadline } from "../shared/deadline.js";
 import type { KeyList } from "../shared/keys.js";
-import type { Region } from "../shared/regions.js";
+import type { Region } from "../shared/region.js";
 import type { ReplicaDescriptor } from "../shared/replica.js";
 import type { CheckedRows } from "../shared/rows.js";
 import type { StoreUsage } from "../shared/usage.js";

@@ -1,7 +1,7 @@
 import type { NativeMemory } from "../../native/addon.js";
 import { loadNative } from "../../native/load.js";
 import { CODE } from "../shared/codes.js";
-import type { Region } from "../shared/regions.js";
+import type { Region } from "../shared/region.js";
 import type { Piece } from "../shared/rows.js";
 
 /** Bytes that lie together in memory that may be written. */

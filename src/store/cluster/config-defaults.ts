@@ -1,5 +1,5 @@
 import { P2P_HANDSHAKE } from "./metadata-server.js";
-import type { MooncakeStoreConfig } from "./mooncake-config.js";
+import type { MooncakeStoreConfig } from "./mooncake-store-config.js";
 
 /** The tenant of whoever names none. */
 export const DEFAULT_TENANT = "default";

@@ -1,8 +1,8 @@
 import { describe, MooncakeKvError } from "../../errors.js";
 import { DEFAULT_TENANT } from "./config-defaults.js";
 import type { ConfigMembers } from "./config-file.js";
-import type { MooncakeStoreConfig } from "./mooncake-config.js";
 import { parseMooncakeSize, strip } from "./mooncake-size.js";
+import type { MooncakeStoreConfig } from "./mooncake-store-config.js";
 
 type Name = keyof MooncakeStoreConfig;
 

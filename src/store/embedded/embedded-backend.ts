@@ -7,7 +7,7 @@ import type { PutOptions } from "../shared/call-options.js";
 import type { Deadline } from "../shared/deadline.js";
 import { unsigned } from "../shared/integers.js";
 import type { KeyList } from "../shared/keys.js";
-import type { Region } from "../shared/regions.js";
+import type { Region } from "../shared/region.js";
 import type { CheckedRows } from "../shared/rows.js";
 import type { StoreUsage } from "../shared/usage.js";
 import type { Values } from "../shared/values.js";

@@ -14,7 +14,7 @@ import { CODE, storeCode } from "../shared/codes.js";
 import { Deadline } from "../shared/deadline.js";
 import type { FailureReasons } from "../shared/failure-reasons.js";
 import type { KeyList } from "../shared/keys.js";
-import type { Region } from "../shared/regions.js";
+import type { Region } from "../shared/region.js";
 import type { CheckedRows } from "../shared/rows.js";
 import type { Values } from "../shared/values.js";
 import { closeAtExit } from "./at-exit.js";

@@ -5,7 +5,7 @@ import type { CallOptions, PutOptions } from "../shared/call-options.js";
 import { CODE } from "../shared/codes.js";
 import type { Deadline } from "../shared/deadline.js";
 import { KeyList } from "../shared/keys.js";
-import type { Region } from "../shared/regions.js";
+import type { Region } from "../shared/region.js";
 import type { CheckedRows } from "../shared/rows.js";
 import type { Values } from "../shared/values.js";
 import { DataCalls } from "./data-calls.js";

@@ -2,7 +2,7 @@ import type { Addon } from "../../native/addon.js";
 import type { NativeCopier } from "../../native/copy-addon.js";
 import { loadNative } from "../../native/load.js";
 import { ArenaMemory } from "../shared/arena-memory.js";
-import type { Region } from "../shared/regions.js";
+import type { Region } from "../shared/region.js";
 import { Staging } from "./staging.js";
 
 /** An arena that the sidecar can map, under a number. */

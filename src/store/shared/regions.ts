@@ -1,18 +1,8 @@
 import type { ArenaMemory } from "./arena-memory.js";
 import { ADDRESS_END } from "./integers.js";
+import type { Region } from "./region.js";
 import { planRows, startsUpTo } from "./row-plan.js";
 import { CheckedRows, type RowColumns } from "./rows.js";
-
-/** Memory that calls may touch. */
-export interface Region {
-  /** A number that no other region of the store has or had. */
-  readonly id: number;
-  readonly address: bigint;
-  /** Bytes. */
-  readonly size: bigint;
-  /** The arena in which all of it lies; undefined for memory of the caller. */
-  readonly arena: ArenaMemory | undefined;
-}
 
 /**
  * The registered memory of a store, and the one owner of "this memory is in use": what a call touches is held before its

@@ -1,6 +1,6 @@
 import type { NativeArena } from "../../native/addon.js";
 import { CODE } from "./codes.js";
-import type { Region } from "./regions.js";
+import type { Region } from "./region.js";
 import type { RowPlan } from "./row-plan.js";
 
 /** The columns of a `SegmentTable`, owned by the call: addresses and sizes a segment, one row offset a row plus the end. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { MooncakeStoreScheduler } from "../../../src/connector/mooncake-store-scheduler.js";
-import type { CachedRequestData, NewRequestData } from "../../../src/connector/scheduler-output.js";
+import type { MooncakeStoreScheduler } from "../../../src/connector/scheduler/mooncake-store-scheduler.js";
+import type { CachedRequestData, NewRequestData } from "../../../src/connector/scheduler/scheduler-output.js";
 import type { ModelPool } from "./block-pool.js";
 import { type ModelLoad, ModelRequest } from "./model-request.js";
 import { BLOCK_TOKENS } from "./truth.js";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { BlockPool } from "../../../src/connector/block-pool.js";
+import type { BlockPool } from "../../../src/connector/scheduler/block-pool.js";
 import { NUM_BLOCKS } from "./truth.js";
 
 /** A pool that gives a block away again as soon as nobody holds it, and spoils it first. */

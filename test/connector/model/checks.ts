@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { MooncakeStoreWorker } from "../../../src/connector/mooncake-store-worker.js";
+import type { MooncakeStoreWorker } from "../../../src/connector/worker/mooncake-store-worker.js";
 import type { ModelBatch } from "./batch.js";
 import type { ModelLoad, ModelRequest } from "./model-request.js";
 import { BLOCK_TOKENS, rightBytes } from "./truth.js";

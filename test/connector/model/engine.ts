@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isMooncakeKvError } from "../../../src/errors.js";
 import type { MooncakeStoreConnectorMetadata } from "../../../src/request/connector-metadata.js";
-import { output } from "../helpers/scheduler.js";
+import { output } from "../../../src/testing/connector/scheduler-harness.js";
 import { ModelBatch } from "./batch.js";
 import { ModelPool } from "./block-pool.js";
 import { checkBounds, checkFilled, OffsetCheck, type OpenJob } from "./checks.js";

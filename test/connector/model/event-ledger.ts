@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { MooncakeStoreWorker } from "../../../src/connector/mooncake-store-worker.js";
+import type { MooncakeStoreWorker } from "../../../src/connector/worker/mooncake-store-worker.js";
 import { EventHashes } from "../../../src/events/event-hashes.js";
 import { MooncakeStoreKVEvents } from "../../../src/events/kv-event-aggregator.js";
 import { type BlockStored, blockStored, type KVCacheEvent } from "../../../src/events/kv-events.js";

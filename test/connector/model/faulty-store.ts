@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { WorkerStore } from "../../../src/connector/store-calls.js";
+import type { WorkerStore } from "../../../src/connector/worker/store-calls.js";
 import type { SegmentTable } from "../../../src/layout/segment-table.js";
 import type { CallOptions } from "../../../src/store/shared/call-options.js";
 import { KeyList, type StoreKeys } from "../../../src/store/shared/keys.js";

@@ -1,4 +1,4 @@
-import type { PinnedSave } from "../../../src/connector/store-jobs.js";
+import type { PinnedSave } from "../../../src/connector/scheduler/store-jobs.js";
 import type { MooncakeStoreKVEvents } from "../../../src/events/kv-event-aggregator.js";
 import type { EventLedger } from "./event-ledger.js";
 import type { Random } from "./random.js";

@@ -1,5 +1,5 @@
-import type { LookupClient, LookupClientAnswer } from "../../../src/connector/lookup-client.js";
-import type { PendingLookups } from "../../../src/connector/pending-lookups.js";
+import type { LookupClient, LookupClientAnswer } from "../../../src/connector/scheduler/lookup-client.js";
+import type { PendingLookups } from "../../../src/connector/scheduler/pending-lookups.js";
 import type { Random } from "./random.js";
 import { BLOCK_TOKENS } from "./truth.js";
 

@@ -1,4 +1,4 @@
-import type { StoreRequest } from "../../../src/connector/store-request.js";
+import type { StoreRequest } from "../../../src/connector/scheduler/store-request.js";
 import { BLOCK_TOKENS, familyHashes } from "./truth.js";
 
 /** Where a request is in its life. */

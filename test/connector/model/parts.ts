@@ -1,7 +1,7 @@
-import { MooncakeStoreScheduler } from "../../../src/connector/mooncake-store-scheduler.js";
-import { MooncakeStoreWorker } from "../../../src/connector/mooncake-store-worker.js";
-import { PendingLookups } from "../../../src/connector/pending-lookups.js";
+import { MooncakeStoreScheduler } from "../../../src/connector/scheduler/mooncake-store-scheduler.js";
+import { PendingLookups } from "../../../src/connector/scheduler/pending-lookups.js";
 import type { WorkerTimeLimits } from "../../../src/connector/time-limits.js";
+import { MooncakeStoreWorker } from "../../../src/connector/worker/mooncake-store-worker.js";
 import type { ModelPool } from "./block-pool.js";
 import { COPY_MS } from "./faulty-store.js";
 import { LyingClient } from "./lying-client.js";

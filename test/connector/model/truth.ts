@@ -1,5 +1,5 @@
 import type { CacheTensor } from "../../../src/layout/cache-tensor.js";
-import { hashOf } from "../helpers/scheduler.js";
+import { hashOf } from "../../../src/testing/connector/scheduler-harness.js";
 
 // What the model computes: the bytes of a block follow from the tokens in it and before it, which its hash names.
 

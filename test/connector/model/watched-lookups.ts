@@ -1,6 +1,6 @@
-import type { MooncakeStoreWorker } from "../../../src/connector/mooncake-store-worker.js";
-import type { LookupSource } from "../../../src/connector/pending-lookups.js";
-import type { LookupResult } from "../../../src/coordinator/lookup-session.js";
+import type { LookupSource } from "../../../src/connector/scheduler/pending-lookups.js";
+import type { MooncakeStoreWorker } from "../../../src/connector/worker/mooncake-store-worker.js";
+import type { LookupResult } from "../../../src/coordinator/lookup/lookup-session.js";
 import type { BlockHashSequence } from "../../../src/hash/blob-block-hashes.js";
 import type { LookupLog } from "./faulty-store.js";
 import { BLOCK_TOKENS } from "./truth.js";

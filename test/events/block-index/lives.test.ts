@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { indexAnswers, readIndexedEngine } from "../../../src/conformance/vectors/event-index.js";
+import type { JsonObject } from "../../../src/conformance/vectors/handler.js";
+import { releaseOfSource } from "../../../src/conformance/vectors/sources.js";
 import { BlockIndex } from "../../../src/events/block-index/block-index.js";
 import { decodeEventBatch, EventHashes } from "../../../src/events/index.js";
-import { indexAnswers, readIndexedEngine } from "../../../src/testing/vectors/event-index.js";
-import type { JsonObject } from "../../../src/testing/vectors/handler.js";
-import { releaseOfSource } from "../../../src/testing/vectors/sources.js";
 
 // Lives of real engines: what each answered, and what an index says that heard nothing but their events.
 

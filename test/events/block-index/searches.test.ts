@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { releaseOfSource } from "../../../src/conformance/vectors/sources.js";
 import { BlockIndex, type BlockIndexGroupInit, blockStored, EventHashes } from "../../../src/events/index.js";
-import { releaseOfSource } from "../../../src/testing/vectors/sources.js";
 
 // What the cache managers of each vLLM release found in random sets of held blocks, with a longest length that ends
 // anywhere: searches.jsonl was recorded from their own `find_longest_cache_hit`. `held` lists hashes, group by group.

@@ -1,4 +1,4 @@
-import { RELEASES, type Release } from "../../../generated/typescript/runtime/releases.js";
+import { RELEASES, type Release } from "../../../src/release.js";
 import { SMALLEST } from "./smallest.js";
 
 /** One JSON value that a type of some releases accepts or refuses. */

@@ -3,10 +3,6 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import type { SegmentTable } from "../../../src/layout/segment-table.js";
-import type { KvStore } from "../../../src/store/kv-store.js";
-import type { AdminStore } from "../../../src/store/open-store.js";
-import type { StoreKeys } from "../../../src/store/shared/keys.js";
 import {
   type ContractBackend,
   type ContractClient,
@@ -14,9 +10,13 @@ import {
   type ContractWorld,
   parseScenario,
   runScenario,
-} from "../../../src/testing/contract/index.js";
-import type { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
-import { mooncakeBackend } from "../../../src/testing/contract/mooncake/world.js";
+} from "../../../src/conformance/contract/index.js";
+import type { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
+import { mooncakeBackend } from "../../../src/conformance/contract/mooncake/world.js";
+import type { SegmentTable } from "../../../src/layout/segment-table.js";
+import type { KvStore } from "../../../src/store/kv-store.js";
+import type { AdminStore } from "../../../src/store/open-store.js";
+import type { StoreKeys } from "../../../src/store/shared/keys.js";
 import { findMooncake } from "../../helpers/mooncake-wheel.js";
 import { adminStore } from "./admin-store.js";
 

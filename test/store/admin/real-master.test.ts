@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
+import { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import { findMooncake } from "../../helpers/mooncake-wheel.js";
 import { fillPattern, segmentsIn } from "../helpers.js";
 import { adminStore } from "./admin-store.js";

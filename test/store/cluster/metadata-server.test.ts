@@ -4,10 +4,10 @@ import { createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import { isMooncakeKvError } from "../../../src/errors.js";
 import { parseMasterAddress, reachMaster } from "../../../src/store/cluster/master-address.js";
 import { parseMetadataServer, probeMetadataServer } from "../../../src/store/cluster/metadata-server.js";
-import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { findMooncake } from "../../helpers/mooncake-wheel.js";
 import { rejects } from "../helpers.js";
 

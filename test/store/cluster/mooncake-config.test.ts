@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { configHandlers } from "../../../src/conformance/vectors/config.js";
+import { runVectorLines } from "../../../src/conformance/vectors/runner.js";
 import { isMooncakeKvError } from "../../../src/errors.js";
 import {
   loadMooncakeConfig,
@@ -12,8 +14,6 @@ import {
   preferredSegment,
 } from "../../../src/store/cluster/mooncake-config.js";
 import { parseMooncakeSize } from "../../../src/store/cluster/mooncake-size.js";
-import { configHandlers } from "../../../src/testing/vectors/config.js";
-import { runVectorLines } from "../../../src/testing/vectors/runner.js";
 import { rejects } from "../helpers.js";
 
 const throwsConfig = (call: () => unknown, message: RegExp): void => {

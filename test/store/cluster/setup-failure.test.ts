@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import { type FailedSetup, setupFailure } from "../../../src/store/cluster/setup-failure.js";
 import { sizeText } from "../../../src/store/cluster/size-text.js";
 import { openStore } from "../../../src/store/index.js";
-import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { findMooncake } from "../../helpers/mooncake-wheel.js";
 import { rejects } from "../helpers.js";
 

@@ -1,7 +1,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { openEmbeddedTestStore } from "../../../src/conformance/embedded-test-store.js";
 import type { EmbeddedStore, EmbeddedStoreOptions } from "../../../src/store/index.js";
-import { openEmbeddedTestStore } from "../../../src/testing/embedded-test-store.js";
 import { rejects, segmentsIn } from "../helpers.js";
 
 const bytes = (size: number, byte: number): Uint8Array => new Uint8Array(size).fill(byte);

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { openEmbeddedTestStore } from "../../../src/conformance/embedded-test-store.js";
 import type { Arena, EmbeddedStore } from "../../../src/store/index.js";
-import { openEmbeddedTestStore } from "../../../src/testing/embedded-test-store.js";
 import { checkAsync } from "../../helpers/property.js";
 import { fillPattern, segmentsIn } from "../helpers.js";
 

@@ -1,5 +1,5 @@
+import { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import { CheckedStore, type KvStore, openStore } from "../../../src/store/index.js";
-import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { findMooncake, PYTHON } from "../../helpers/mooncake-wheel.js";
 import { ownLibrary } from "../mooncake-native/own-library.js";
 import { MapBackend } from "./map-backend.js";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { runContractFile } from "../../../src/testing/contract/index.js";
-import { nativeBackend } from "../../../src/testing/contract/mooncake-native-world.js";
+import { runContractFile } from "../../../src/conformance/contract/index.js";
+import { nativeBackend } from "../../../src/conformance/contract/mooncake-native-world.js";
 import { ownLibrary } from "./own-library.js";
 
 // What the real store answered, scenario by scenario, against the native store on our own libmooncake_store.so.

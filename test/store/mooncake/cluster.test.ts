@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import { SegmentTable } from "../../../src/layout/segment-table.js";
-import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { holdings, installation, openStoreOn, pattern, until } from "./setup.js";
 
 // A real cluster whose processes die and freeze, and the official Python client next to ours.

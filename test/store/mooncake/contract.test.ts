@@ -1,8 +1,12 @@
 import { readFileSync } from "node:fs";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { type ContractScenario, parseScenario, runScenario } from "../../../src/testing/contract/index.js";
-import { mooncakeBackend } from "../../../src/testing/contract/mooncake/world.js";
+import {
+  type ContractScenario,
+  parseScenario,
+  runScenario,
+} from "../../../src/conformance/contract/index.js";
+import { mooncakeBackend } from "../../../src/conformance/contract/mooncake/world.js";
 import { installation } from "./setup.js";
 
 // Every recorded scenario against the real Mooncake, through the sidecar. Most of the time is waiting: several at a time.

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
+import { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import { installation } from "./setup.js";
 
 // What a user runs, against a real Mooncake: the demo, and every example that takes a store.

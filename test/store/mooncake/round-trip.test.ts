@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import { BlobBlockHashes } from "../../../src/hash/blob-block-hashes.js";
 import { KeyTable } from "../../../src/key/key-table.js";
 import { type Segment, SegmentTable } from "../../../src/layout/segment-table.js";
 import type { MooncakeStore } from "../../../src/store/open-store.js";
-import { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { installation, openStoreOn, pattern } from "./setup.js";
 
 const MIB = 1 << 20;

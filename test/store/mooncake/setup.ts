@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { MooncakeCluster } from "../../../src/conformance/contract/mooncake/cluster.js";
 import type { MooncakeStoreOptions } from "../../../src/store/mooncake/options.js";
 import { type MooncakeStore, openStore } from "../../../src/store/open-store.js";
-import type { MooncakeCluster } from "../../../src/testing/contract/mooncake/cluster.js";
 import { findMooncake, PYTHON } from "../../helpers/mooncake-wheel.js";
 
 /** The wheel; undefined where there is none. In CI that is an error. */

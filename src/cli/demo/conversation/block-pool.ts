@@ -1,5 +1,5 @@
-import type { BlockPool } from "../../../connector/block-pool.js";
-import { NULL_BLOCK_ID } from "../../../connector/scheduler-output.js";
+import { NULL_BLOCK_ID } from "../../../connector/null-block.js";
+import type { BlockPool } from "../../../connector/scheduler/block-pool.js";
 import { MooncakeKvError } from "../../../errors.js";
 
 /** The blocks of an engine: given out one by one, and again when nobody holds a reference on them any more. */

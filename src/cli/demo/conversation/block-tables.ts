@@ -1,4 +1,4 @@
-import { NULL_BLOCK_ID } from "../../../connector/scheduler-output.js";
+import { NULL_BLOCK_ID } from "../../../connector/null-block.js";
 import { type DemoModel, FULL_GROUP, SLIDING_GROUP } from "../model.js";
 import type { DemoBlockPool } from "./block-pool.js";
 

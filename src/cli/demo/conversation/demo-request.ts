@@ -1,4 +1,4 @@
-import type { StoreRequest } from "../../../connector/store-request.js";
+import type { StoreRequest } from "../../../connector/scheduler/store-request.js";
 import type { BlockHashSession } from "../../../hash/block-hash-session.js";
 import type { BlockHasher } from "../../../hash/block-hasher.js";
 import type { BlockTables } from "./block-tables.js";

@@ -1,7 +1,7 @@
 import type { ConnectorConfig } from "../../../connector/connector-config.js";
-import { MooncakeStoreScheduler } from "../../../connector/mooncake-store-scheduler.js";
-import { PendingLookups } from "../../../connector/pending-lookups.js";
-import type { CachedRequestData, NewRequestData } from "../../../connector/scheduler-output.js";
+import { MooncakeStoreScheduler } from "../../../connector/scheduler/mooncake-store-scheduler.js";
+import { PendingLookups } from "../../../connector/scheduler/pending-lookups.js";
+import type { CachedRequestData, NewRequestData } from "../../../connector/scheduler/scheduler-output.js";
 import type { BlockHasher } from "../../../hash/block-hasher.js";
 import { MooncakeStoreWorkerMetadata } from "../../../request/worker-metadata.js";
 import type { KvStore } from "../../../store/kv-store.js";

@@ -1,5 +1,5 @@
-import { MooncakeStoreWorker } from "../../../connector/mooncake-store-worker.js";
-import type { WorkerConfig } from "../../../connector/worker-config.js";
+import { MooncakeStoreWorker } from "../../../connector/worker/mooncake-store-worker.js";
+import type { WorkerConfig } from "../../../connector/worker/worker-config.js";
 import { kvCacheBytes, kvCacheTensors } from "../../../layout/kv-cache-tensors.js";
 import type { Arena } from "../../../store/arena.js";
 import type { KvStore } from "../../../store/kv-store.js";

@@ -1,5 +1,5 @@
-import { MooncakeStoreConnectorStats } from "../../../connector/connector-stats.js";
-import { NULL_BLOCK_ID } from "../../../connector/scheduler-output.js";
+import { MooncakeStoreConnectorStats } from "../../../connector/metrics/connector-stats.js";
+import { NULL_BLOCK_ID } from "../../../connector/null-block.js";
 import type { MooncakeStoreConnectorMetadata } from "../../../request/connector-metadata.js";
 import { type DemoModel, hybridCacheShape } from "../model.js";
 import type { HybridRank } from "./hybrid-rank.js";

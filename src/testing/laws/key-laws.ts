@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
+import type { KeyMetadata } from "../../key/key-metadata.js";
+import { KeyTable } from "../../key/key-table.js";
+import { formatParsedKey, parseKey } from "../../key/parse-key.js";
+import { PoolKey } from "../../key/pool-key.js";
+import { anyKeyMetadata, chunkHash, keyText, similarPoolKey } from "../arbitraries/key-arbitraries.js";
+
+// Laws of keys. Each function returns a fast-check property.
+
+/** A key as the tuple that it stands for: texts as lists of code points. */
+function asTuple(key: PoolKey): (readonly number[])[] {
+  const { cachePrefix, modelName, storeNamespace, tpRank, pcpRank, dcpRank, ppRank, groupId } =
+    key.keyMetadata;
+  const points = (text: string) => Array.from(text, (character) => character.codePointAt(0)!);
+  return [
+    points(cachePrefix),
+    points(modelName),
+    points(storeNamespace),
+    ...[tpRank, pcpRank, dcpRank, ppRank, groupId].map((rank) => [rank]),
+    points(key.chunkHash),
+  ];
+}
+
+function compareLists<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T) => number): number {
+  for (const [index, item] of a.entries()) {
+    if (index >= b.length) return 1;
+    const order = compare(item, b[index]!);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+/** `PoolKey.compare` is the order of the tuples, texts by code point. */
+export function keyOrderIsTupleOrder(): fc.IProperty<[PoolKey, PoolKey]> {
+  return fc.property(similarPoolKey(), similarPoolKey(), (a, b) => {
+    const expected = compareLists(asTuple(a), asTuple(b), (x, y) => compareLists(x, y, (i, j) => i - j));
+    assert.equal(Math.sign(PoolKey.compare(a, b)), Math.sign(expected));
+  });
+}
+
+/** `PoolKey.compare` is a total order: reflexive, antisymmetric, transitive. */
+export function keyOrderIsTotal(): fc.IProperty<[PoolKey, PoolKey, PoolKey]> {
+  return fc.property(similarPoolKey(), similarPoolKey(), similarPoolKey(), (a, b, c) => {
+    assert.equal(PoolKey.compare(a, a), 0);
+    assert.equal(Math.sign(PoolKey.compare(a, b)), -Math.sign(PoolKey.compare(b, a)) + 0);
+    if (PoolKey.compare(a, b) <= 0 && PoolKey.compare(b, c) <= 0) assert.ok(PoolKey.compare(a, c) <= 0);
+  });
+}
+
+/** `equals`, `identity`, `compare` and `stableHash` agree on which keys are equal. */
+export function keyEqualitiesAgree(): fc.IProperty<[PoolKey, PoolKey]> {
+  return fc.property(similarPoolKey(), similarPoolKey(), (a, b) => {
+    const equal = JSON.stringify(asTuple(a)) === JSON.stringify(asTuple(b));
+    assert.equal(a.equals(b), equal);
+    assert.equal(a.identity === b.identity, equal);
+    assert.equal(a.stableHash() === b.stableHash(), equal);
+    const copy = new PoolKey({ ...a.keyMetadata }, a.chunkHash);
+    assert.ok(copy.equals(a) && copy.identity === a.identity && copy.stableHash() === a.stableHash());
+  });
+}
+
+/** A key text taken apart and put together again is the same text, and its ranks and hash are the key's. */
+export function parsingInvertsFormatting(): fc.IProperty<[KeyMetadata, string, string | undefined]> {
+  const fingerprint = fc.option(fc.constantFrom("0123456789ab", "ffffffffffff"), { nil: undefined });
+  return fc.property(anyKeyMetadata(), chunkHash(), fingerprint, (metadata, hash, configFingerprint) => {
+    const classic = new PoolKey(metadata, hash).toString();
+    const ranksAt = classic.lastIndexOf("@tp_rank:");
+    const config = configFingerprint === undefined ? "" : `@cfg:${configFingerprint}`;
+    const key = classic.slice(0, ranksAt) + config + classic.slice(ranksAt);
+    const parsed = parseKey(key);
+    assert.equal(formatParsedKey(parsed), key);
+    const { tpRank, pcpRank, dcpRank, ppRank, groupId, modelName, cachePrefix, storeNamespace } = metadata;
+    assert.deepEqual(
+      [parsed.tpRank, parsed.pcpRank, parsed.dcpRank, parsed.ppRank, parsed.groupId, parsed.chunkHash],
+      [tpRank, pcpRank, dcpRank, ppRank, groupId, hash],
+    );
+    if (configFingerprint !== undefined) assert.equal(parsed.configFingerprint, configFingerprint);
+    if (parsed.parts === undefined) assert.ok(parsed.candidates.length > 1);
+    else assert.deepEqual(parsed.candidates, [parsed.parts]);
+    for (const candidate of parsed.candidates) assert.equal(headText(candidate), parsed.head);
+    // With the model given, what the key was made of is among the readings wherever its parts meet at an @.
+    const looksLikeConfig = configFingerprint === undefined && parsed.configFingerprint !== undefined;
+    if (looksLikeConfig || (storeNamespace !== "" && !storeNamespace.startsWith("@"))) return;
+    const known = parseKey(key, { modelName });
+    for (const candidate of known.candidates) assert.equal(headText(candidate), known.head);
+    assert.ok(
+      known.candidates.some(
+        (head) => head.cachePrefix === cachePrefix && head.storeNamespace === storeNamespace,
+      ),
+    );
+  });
+}
+
+function headText(head: Pick<KeyMetadata, "cachePrefix" | "modelName" | "storeNamespace">): string {
+  return `${head.cachePrefix === "" ? "" : `${head.cachePrefix}@`}${head.modelName}${head.storeNamespace}`;
+}
+
+/** Whatever `parseKey` accepts is written back as it was; whatever it refuses, it refuses with its own error. */
+export function parsingNeverCrashes(): fc.IProperty<[string]> {
+  const noise = fc.array(fc.oneof(keyText(), chunkHash(), fc.constant("@tp_rank:1@pcp2@dcp3@pp_rank:4")), {
+    maxLength: 6,
+  });
+  return fc.property(
+    noise.map((pieces) => pieces.join("")),
+    (key) => {
+      try {
+        assert.equal(formatParsedKey(parseKey(key)), key);
+      } catch (error) {
+        assert.equal((error as { code?: string }).code, "ERR_KEY");
+      }
+    },
+  );
+}
+
+/** All keys of a table as one buffer are the keys one by one: hashes outermost, prefixes innermost. */
+export function flatKeysAreTheKeys(): fc.IProperty<[string[], Uint8Array, number]> {
+  const prefixes = fc.array(keyText(), { maxLength: 3 });
+  return fc.property(
+    prefixes,
+    fc.uint8Array({ maxLength: 100 }),
+    fc.integer({ min: 1, max: 32 }),
+    (heads, blob, size) => {
+      const hashes = new BlobBlockHashes(blob, size);
+      const table = KeyTable.fromPrefixes(heads, hashes);
+      const expected = hashes
+        .toHex()
+        .flatMap((hash) => heads.map((head) => PoolKey.buildKeyString(head, hash)));
+      assert.deepEqual(table.toArray(), expected);
+      assertFlat(table, expected);
+      assertFlat(KeyTable.fromTexts(expected), expected);
+    },
+  );
+}
+
+function assertFlat(table: KeyTable, keys: readonly string[]): void {
+  const { bytes, offsets } = table.flat();
+  assert.equal(offsets.length, keys.length + 1);
+  assert.equal(offsets[0], 0);
+  assert.equal(offsets.at(-1), bytes.length);
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const texts = keys.map((_, index) => decoder.decode(bytes.subarray(offsets[index]!, offsets[index + 1]!)));
+  assert.deepEqual(texts, keys);
+}

@@ -1,0 +1,2 @@
+/** Bytes as lower-case hex and back, as the platform does it fastest. */
+export { fromHex, toHex } from "#platform";
