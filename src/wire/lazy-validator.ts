@@ -1,4 +1,5 @@
-import type { SchemaValidator } from "./schema-error.js";
+import type { SchemaFailure, SchemaValidator } from "./schema-error.js";
+import type { RuleSchema } from "./schema-words.js";
 
 export type { SchemaValidator } from "./schema-error.js";
 
@@ -25,4 +26,15 @@ export function lazyValidator(make: () => CompiledValidator): SchemaValidator {
     return valid;
   };
   return validator;
+}
+
+/** One reason why a value does not keep to its schema, as compiled validators tell it. */
+export function failure(
+  instancePath: string,
+  keyword: string,
+  params: SchemaFailure["params"],
+  parentSchema: RuleSchema,
+  data: unknown,
+): SchemaFailure {
+  return { keyword, instancePath, params, parentSchema, data };
 }

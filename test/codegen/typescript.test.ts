@@ -91,17 +91,18 @@ const folder = mkdtempSync(join(tmpdir(), "mooncake-kv-probe-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 mkdirSync(join(folder, "schema"));
 symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "dir");
+symlinkSync(join(ROOT, "src"), join(folder, "src"), "dir");
 symlinkSync(join(ROOT, "schema/common.schema.json"), join(folder, "schema/common.schema.json"));
 writeFileSync(join(folder, "package.json"), '{"type":"module"}');
 writeFileSync(join(folder, "schema/probe.schema.json"), JSON.stringify(PROBE));
 const paths: string[] = [];
 for (const [path, text] of await generate(folder)) {
-  const file = join(folder, path);
+  const file = join(folder, "generated", path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
   paths.push(file);
 }
-const { shapesCodec, frameCodec } = await import(pathToFileURL(join(folder, "typescript/index.ts")).href);
+const { shapesCodec, frameCodec } = await import(pathToFileURL(join(folder, "generated/typescript/index.ts")).href);
 
 const FRAME = { small: 255, address: 2n ** 64n - 1n, on: true, limited: 1000, body: Uint8Array.of(1, 2) };
 const SHAPES = {
@@ -124,7 +125,7 @@ test("the emitted code of every kind of shape has no type error", () => {
   const program = ts.createProgram(sources, {
     ...options,
     noEmit: true,
-    rootDir: folder,
+    rootDir: "/",
     typeRoots: [join(ROOT, "node_modules/@types")],
   });
   const messages = ts

@@ -49,7 +49,7 @@ function literal(value: unknown): string {
     .join(", ")} }`;
 }
 
-const HEAD = 'import type * as types from "../../generated/typescript/index.js";';
+const HEAD = 'import type * as types from "../../generated/typescript/all-releases.js";';
 
 function declaration(release: string, type: string, value: unknown): string {
   const namespace = release.replace(/\W/g, "");

@@ -1,7 +1,7 @@
 import type { EmitInput, EmittedFiles } from "../emitter.js";
 import { codecStatements } from "./codecs.js";
 import { eventFieldsModule } from "./event-fields.js";
-import { allReleases, modelModule, releaseIndex, rootIndex } from "./index-files.js";
+import { allReleases, byName, modelModule, releaseIndex, rootIndex } from "./index-files.js";
 import { interfaceStatements } from "./interfaces.js";
 import { SourcePrinter } from "./source.js";
 import { compileValidators, validatorModule } from "./validators.js";
@@ -26,6 +26,7 @@ export async function emitTypescript(input: EmitInput): Promise<EmittedFiles> {
   }
   files.set("event-fields.ts", printer.source(eventFieldsModule(input.models)));
   files.set("all-releases.ts", printer.source(allReleases(input.models)));
+  files.set("by-name.ts", printer.source(byName(input.models)));
   files.set("index.ts", printer.source(rootIndex(input.models)));
   return files;
 }

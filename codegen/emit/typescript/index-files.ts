@@ -43,14 +43,24 @@ export function releaseIndex(model: ReleaseModel): string {
   ].join("\n");
 }
 
-/** The root `index.ts`: the newest release, and a way to the codecs of the others that loads only what is asked for. */
+/** The root `index.ts`: the newest release. */
 export function rootIndex(models: readonly ReleaseModel[]): string {
   return [
-    `import { type AnyCodec, type CodecTable, findCodec, releaseNamed } from "../../src/wire/find-codec.js";`,
-    'import { RELEASES, type Release } from "../../src/release.js";',
-    "",
     `export * from "./${models.at(-1)!.release}/index.js";`,
     'export type { BinaryCodec, BinaryOptions, Codec, CodecOptions } from "../../src/wire/codec.js";',
+    "",
+  ].join("\n");
+}
+
+/**
+ * `by-name.ts`: codecs for programs that get their names at run time. A module of its own: a bundler that splits code
+ * would put a whole release into every bundle that could reach it.
+ */
+export function byName(models: readonly ReleaseModel[]): string {
+  return [
+    'import { RELEASES, type Release } from "../../src/release.js";',
+    'import { type AnyCodec, type CodecTable, findCodec, releaseNamed } from "../../src/wire/find-codec.js";',
+    "",
     'export type { AnyCodec } from "../../src/wire/find-codec.js";',
     "",
     "const LOADERS: { readonly [R in Release]: () => Promise<{ readonly codecs: Readonly<Record<string, AnyCodec>> }> } = {",
@@ -58,7 +68,7 @@ export function rootIndex(models: readonly ReleaseModel[]): string {
     "};",
     "",
     "/**",
-    " * Every codec of a release, by the type's name, for programs that get the release at run time. Loads that release only.",
+    " * Every codec of a release, by the type's name. Loads that release only.",
     " *",
     " * @throws MooncakeKvError `ERR_SCHEMA` when there is no such release; the message lists what there is.",
     " */",
@@ -67,9 +77,9 @@ export function rootIndex(models: readonly ReleaseModel[]): string {
     "}",
     "",
     "/**",
-    " * The codec of a type in a release, for programs that get both names at run time. Loads that release only.",
+    " * The codec of a type in a release. Loads that release only.",
     " *",
-    " * @throws MooncakeKvError `ERR_SCHEMA` when there is none; the message lists what there is.",
+    " * @throws MooncakeKvError `ERR_SCHEMA` when there is none; the message lists what there is, or who has the type.",
     " */",
     "export async function loadCodec(release: string, type: string): Promise<AnyCodec> {",
     "  const codecs = await loadCodecs(release);",

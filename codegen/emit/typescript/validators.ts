@@ -9,7 +9,7 @@ const HELPERS: Readonly<Record<string, string>> = {
   'require("ajv/dist/runtime/ucs2length").default': "codePointLength",
 };
 
-/** A piece of ajv's output: a constant or a function, and the statements that complete it. */
+/** A piece of ajv's output: a constant or a function. */
 interface Piece {
   readonly text: string;
   /** Other pieces that it mentions. */
@@ -33,7 +33,7 @@ export function compileValidators(resolved: ResolvedRelease): CompiledValidators
   );
   const source = ts.createSourceFile(
     "validators.js",
-    withoutHelpers(resolved.release, code),
+    withoutPlaces(withShortFailures(withoutHelpers(resolved.release, code))),
     ts.ScriptTarget.Latest,
     true,
   );
@@ -42,12 +42,7 @@ export function compileValidators(resolved: ResolvedRelease): CompiledValidators
   for (const statement of source.statements) {
     const exported = EXPORT.exec(statement.getText());
     if (exported) typeOf.set(exported[2]!, exported[1]!);
-    else
-      for (const name of subjectsOf(statement)) {
-        const before = texts.get(name);
-        const text = statement.getText();
-        texts.set(name, before === undefined ? text : `${before}\n${text}`);
-      }
+    else for (const name of declaredBy(statement)) texts.set(name, statement.getText());
   }
   const pieces = new Map(
     [...texts].map(([name, text]) => [name, { text, mentions: mentioned(text, name, texts) }] as const),
@@ -83,7 +78,7 @@ export function validatorModule(
   const text = body.join("\n");
   return [
     "// @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.",
-    'import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";',
+    'import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";',
     ...(text.includes("codePointLength")
       ? ['import { codePointLength } from "../../../src/wire/text.js";']
       : []),
@@ -124,20 +119,52 @@ function validatorOf(
   return { lines: [...aliases, ...own.map(([, { text }]) => text), `return ${main};`], others };
 }
 
-/** The names of what a statement declares, or completes by an assignment to a member. */
-function subjectsOf(statement: ts.Statement): string[] {
+/** The names of what a statement declares. */
+function declaredBy(statement: ts.Statement): string[] {
   if (ts.isFunctionDeclaration(statement)) return [statement.name!.text];
   if (ts.isVariableStatement(statement))
     return statement.declarationList.declarations.map(({ name }) => name.getText());
   if (ts.isExpressionStatement(statement) && ts.isStringLiteral(statement.expression)) return [];
-  const assigned = /^(\w+)\.evaluated = /.exec(statement.getText());
-  if (assigned) return [assigned[1]!];
   throw new Error(`ajv wrote a statement that nobody expects: ${statement.getText().slice(0, 80)}`);
 }
 
 function mentioned(text: string, own: string, all: ReadonlyMap<string, string>): string[] {
   const words = new Set(text.match(/\b(?:validate|schema|func|pattern|formats)\d+\b/g));
   return [...words].filter((word) => word !== own && all.has(word));
+}
+
+/** A failure as ajv writes it: an object of seven members, two of which nobody reads. */
+const FAILURE =
+  /\{instancePath(?::([^\n]*?))?,schemaPath:"(?:[^"\\]|\\.)*",keyword:"([\w-]+)",params:([^\n]*?),schema:[^\n]*?,parentSchema:([^\n,]+),data(?::(\w+))?\}/g;
+
+/** Writes each failure as a short call, since a validator consists of little else. */
+function withShortFailures(code: string): string {
+  const short = code.replace(
+    FAILURE,
+    (_match, path = "instancePath", keyword: string, params: string, schema: string, data = "data") =>
+      `failure(${path}, ${JSON.stringify(keyword)}, ${params}, ${schema}, ${data})`,
+  );
+  const leftOver = /keyword:"[^\n]*/.exec(short);
+  if (leftOver)
+    throw new Error(`a failure is written in a way that nobody expects: ${leftOver[0].slice(0, 80)}`);
+  return short;
+}
+
+/** What a validator does at its start for `unevaluatedProperties`, which no schema here has. */
+const EVALUATED =
+  /const evaluated0 = validate\d+\.evaluated;\nif\(evaluated0\.dynamicProps\)\{\nevaluated0\.props = undefined;\n\}\nif\(evaluated0\.dynamicItems\)\{\nevaluated0\.items = undefined;\n\}\n/g;
+
+/** Leaves out what a validator hands on besides the path: for references between data and for dynamic schemas. */
+function withoutPlaces(code: string): string {
+  const short = code
+    .replace(EVALUATED, "")
+    .replace(/^(?:validate\d+\.evaluated|evaluated0\.props) = .*\n/gm, "")
+    .replaceAll(", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}", "}={}")
+    .replace(/,parentData[:,][^\n]*?,dynamicAnchors\}/g, "}");
+  const leftOver = /[^\n]*(?:evaluated|parentData|rootData|dynamicAnchors)[^\n]*/.exec(short);
+  if (leftOver)
+    throw new Error(`a validator uses what was thought to be unused: ${leftOver[0].slice(0, 80)}`);
+  return short;
 }
 
 /** Replaces what ajv would load from its own package at run time, and refuses what it can't replace. */

@@ -2,35 +2,28 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `BlockStored`. A failed check leaves its reasons in `errors`. */
 export const blockStoredValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema25 = {"title":"BlockStored","x-packed":"map","type":"object","additionalProperties":false,"required":["type","block_hashes","parent_block_hash","token_ids","block_size"],"properties":{"type":{"type":"string","enum":["BlockStored"]},"block_hashes":{"type":"array","items":{"type":"string","pattern":"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64-or-bytes","x-rule":"a decimal string from \"0\" to \"18446744073709551615\", or 0x and lower-case hex, two digits a byte"}},"parent_block_hash":{"type":["string","null"],"pattern":"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64-or-bytes","x-rule":"a decimal string from \"0\" to \"18446744073709551615\", or 0x and lower-case hex, two digits a byte"},"token_ids":{"type":"array","items":{"type":"integer","minimum":0,"maximum":4294967295}},"block_size":{"type":"integer","minimum":0,"maximum":9007199254740991},"lora_id":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991,"x-written":true},"medium":{"type":["string","null"],"x-written":true},"lora_name":{"type":["string","null"],"x-written":true},"extra_keys":{"type":["array","null"],"items":{"type":["array","null"],"items":{"x-type":"any"}}},"group_idx":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"kv_cache_spec_kind":{"type":["string","null"]},"kv_cache_spec_sliding_window":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"locality":{"type":["string","null"]}},"x-elsewhere":{"ownership":["vllm-0.31","vllm-0.33"],"session_id":["vllm-0.31","vllm-0.33"],"lookahead_token_ids":["vllm-0.33"]}};
 const pattern4 = new RegExp("^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
-function validate62(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate62(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate62.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing0 = "block_hashes"))) || (((data.parent_block_hash === undefined) || (!(func0.call(data, "parent_block_hash")))) && (missing0 = "parent_block_hash"))) || (((data.token_ids === undefined) || (!(func0.call(data, "token_ids")))) && (missing0 = "token_ids"))) || (((data.block_size === undefined) || (!(func0.call(data, "block_size")))) && (missing0 = "block_size"))){
-validate62.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema25.required,parentSchema:schema25,data}];
+validate62.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema25, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(func0.call(schema25.properties, key0))){
-validate62.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema25,data}];
+validate62.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema25, data)];
 return false;
 break;
 }
@@ -40,11 +33,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate62.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema25.properties.type.type,parentSchema:schema25.properties.type,data:data0}];
+validate62.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema25.properties.type, data0)];
 return false;
 }
 if(!(data0 === "BlockStored")){
-validate62.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema25.properties.type.enum},schema:schema25.properties.type.enum,parentSchema:schema25.properties.type,data:data0}];
+validate62.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema25.properties.type.enum}, schema25.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -66,12 +59,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern4.test(data2)){
-validate62.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/pattern",keyword:"pattern",params:{pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema25.properties.block_hashes.items,data:data2}];
+validate62.errors = [failure(instancePath+"/block_hashes/" + i0, "pattern", {pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema25.properties.block_hashes.items, data2)];
 return false;
 }
 }
 else {
-validate62.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/type",keyword:"type",params:{type: "string"},schema:schema25.properties.block_hashes.items.type,parentSchema:schema25.properties.block_hashes.items,data:data2}];
+validate62.errors = [failure(instancePath+"/block_hashes/" + i0, "type", {type: "string"}, schema25.properties.block_hashes.items, data2)];
 return false;
 }
 }
@@ -82,7 +75,7 @@ break;
 }
 }
 else {
-validate62.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "array"},schema:schema25.properties.block_hashes.type,parentSchema:schema25.properties.block_hashes,data:data1}];
+validate62.errors = [failure(instancePath+"/block_hashes", "type", {type: "array"}, schema25.properties.block_hashes, data1)];
 return false;
 }
 }
@@ -96,13 +89,13 @@ if(data.parent_block_hash !== undefined && func0.call(data, "parent_block_hash")
 let data3 = data.parent_block_hash;
 const _errs8 = errors;
 if((typeof data3 !== "string") && (data3 !== null)){
-validate62.errors = [{instancePath:instancePath+"/parent_block_hash",schemaPath:"#/properties/parent_block_hash/type",keyword:"type",params:{type: schema25.properties.parent_block_hash.type},schema:schema25.properties.parent_block_hash.type,parentSchema:schema25.properties.parent_block_hash,data:data3}];
+validate62.errors = [failure(instancePath+"/parent_block_hash", "type", {type: schema25.properties.parent_block_hash.type}, schema25.properties.parent_block_hash, data3)];
 return false;
 }
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern4.test(data3)){
-validate62.errors = [{instancePath:instancePath+"/parent_block_hash",schemaPath:"#/properties/parent_block_hash/pattern",keyword:"pattern",params:{pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema25.properties.parent_block_hash,data:data3}];
+validate62.errors = [failure(instancePath+"/parent_block_hash", "pattern", {pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema25.properties.parent_block_hash, data3)];
 return false;
 }
 }
@@ -124,18 +117,18 @@ for(let i1=0; i1<len1; i1++){
 let data5 = data4[i1];
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate62.errors = [{instancePath:instancePath+"/token_ids/" + i1,schemaPath:"#/properties/token_ids/items/type",keyword:"type",params:{type: "integer"},schema:schema25.properties.token_ids.items.type,parentSchema:schema25.properties.token_ids.items,data:data5}];
+validate62.errors = [failure(instancePath+"/token_ids/" + i1, "type", {type: "integer"}, schema25.properties.token_ids.items, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 4294967295 || isNaN(data5)){
-validate62.errors = [{instancePath:instancePath+"/token_ids/" + i1,schemaPath:"#/properties/token_ids/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema25.properties.token_ids.items,data:data5}];
+validate62.errors = [failure(instancePath+"/token_ids/" + i1, "maximum", {comparison: "<=", limit: 4294967295}, schema25.properties.token_ids.items, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate62.errors = [{instancePath:instancePath+"/token_ids/" + i1,schemaPath:"#/properties/token_ids/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema25.properties.token_ids.items,data:data5}];
+validate62.errors = [failure(instancePath+"/token_ids/" + i1, "minimum", {comparison: ">=", limit: 0}, schema25.properties.token_ids.items, data5)];
 return false;
 }
 }
@@ -148,7 +141,7 @@ break;
 }
 }
 else {
-validate62.errors = [{instancePath:instancePath+"/token_ids",schemaPath:"#/properties/token_ids/type",keyword:"type",params:{type: "array"},schema:schema25.properties.token_ids.type,parentSchema:schema25.properties.token_ids,data:data4}];
+validate62.errors = [failure(instancePath+"/token_ids", "type", {type: "array"}, schema25.properties.token_ids, data4)];
 return false;
 }
 }
@@ -162,18 +155,18 @@ if(data.block_size !== undefined && func0.call(data, "block_size")){
 let data6 = data.block_size;
 const _errs14 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate62.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/type",keyword:"type",params:{type: "integer"},schema:schema25.properties.block_size.type,parentSchema:schema25.properties.block_size,data:data6}];
+validate62.errors = [failure(instancePath+"/block_size", "type", {type: "integer"}, schema25.properties.block_size, data6)];
 return false;
 }
 if(errors === _errs14){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9007199254740991 || isNaN(data6)){
-validate62.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.block_size,data:data6}];
+validate62.errors = [failure(instancePath+"/block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.block_size, data6)];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate62.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema25.properties.block_size,data:data6}];
+validate62.errors = [failure(instancePath+"/block_size", "minimum", {comparison: ">=", limit: 0}, schema25.properties.block_size, data6)];
 return false;
 }
 }
@@ -189,18 +182,18 @@ if(data.lora_id !== undefined && func0.call(data, "lora_id")){
 let data7 = data.lora_id;
 const _errs16 = errors;
 if((!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))) && (data7 !== null)){
-validate62.errors = [{instancePath:instancePath+"/lora_id",schemaPath:"#/properties/lora_id/type",keyword:"type",params:{type: schema25.properties.lora_id.type},schema:schema25.properties.lora_id.type,parentSchema:schema25.properties.lora_id,data:data7}];
+validate62.errors = [failure(instancePath+"/lora_id", "type", {type: schema25.properties.lora_id.type}, schema25.properties.lora_id, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate62.errors = [{instancePath:instancePath+"/lora_id",schemaPath:"#/properties/lora_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.lora_id,data:data7}];
+validate62.errors = [failure(instancePath+"/lora_id", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.lora_id, data7)];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate62.errors = [{instancePath:instancePath+"/lora_id",schemaPath:"#/properties/lora_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema25.properties.lora_id,data:data7}];
+validate62.errors = [failure(instancePath+"/lora_id", "minimum", {comparison: ">=", limit: 0}, schema25.properties.lora_id, data7)];
 return false;
 }
 }
@@ -216,7 +209,7 @@ if(data.medium !== undefined && func0.call(data, "medium")){
 let data8 = data.medium;
 const _errs18 = errors;
 if((typeof data8 !== "string") && (data8 !== null)){
-validate62.errors = [{instancePath:instancePath+"/medium",schemaPath:"#/properties/medium/type",keyword:"type",params:{type: schema25.properties.medium.type},schema:schema25.properties.medium.type,parentSchema:schema25.properties.medium,data:data8}];
+validate62.errors = [failure(instancePath+"/medium", "type", {type: schema25.properties.medium.type}, schema25.properties.medium, data8)];
 return false;
 }
 var valid0 = _errs18 === errors;
@@ -229,7 +222,7 @@ if(data.lora_name !== undefined && func0.call(data, "lora_name")){
 let data9 = data.lora_name;
 const _errs20 = errors;
 if((typeof data9 !== "string") && (data9 !== null)){
-validate62.errors = [{instancePath:instancePath+"/lora_name",schemaPath:"#/properties/lora_name/type",keyword:"type",params:{type: schema25.properties.lora_name.type},schema:schema25.properties.lora_name.type,parentSchema:schema25.properties.lora_name,data:data9}];
+validate62.errors = [failure(instancePath+"/lora_name", "type", {type: schema25.properties.lora_name.type}, schema25.properties.lora_name, data9)];
 return false;
 }
 var valid0 = _errs20 === errors;
@@ -242,7 +235,7 @@ if(data.extra_keys !== undefined && func0.call(data, "extra_keys")){
 let data10 = data.extra_keys;
 const _errs22 = errors;
 if((!(Array.isArray(data10))) && (data10 !== null)){
-validate62.errors = [{instancePath:instancePath+"/extra_keys",schemaPath:"#/properties/extra_keys/type",keyword:"type",params:{type: schema25.properties.extra_keys.type},schema:schema25.properties.extra_keys.type,parentSchema:schema25.properties.extra_keys,data:data10}];
+validate62.errors = [failure(instancePath+"/extra_keys", "type", {type: schema25.properties.extra_keys.type}, schema25.properties.extra_keys, data10)];
 return false;
 }
 if(errors === _errs22){
@@ -253,7 +246,7 @@ for(let i2=0; i2<len2; i2++){
 let data11 = data10[i2];
 const _errs24 = errors;
 if((!(Array.isArray(data11))) && (data11 !== null)){
-validate62.errors = [{instancePath:instancePath+"/extra_keys/" + i2,schemaPath:"#/properties/extra_keys/items/type",keyword:"type",params:{type: schema25.properties.extra_keys.items.type},schema:schema25.properties.extra_keys.items.type,parentSchema:schema25.properties.extra_keys.items,data:data11}];
+validate62.errors = [failure(instancePath+"/extra_keys/" + i2, "type", {type: schema25.properties.extra_keys.items.type}, schema25.properties.extra_keys.items, data11)];
 return false;
 }
 var valid3 = _errs24 === errors;
@@ -273,18 +266,18 @@ if(data.group_idx !== undefined && func0.call(data, "group_idx")){
 let data12 = data.group_idx;
 const _errs26 = errors;
 if((!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12)))) && (data12 !== null)){
-validate62.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/type",keyword:"type",params:{type: schema25.properties.group_idx.type},schema:schema25.properties.group_idx.type,parentSchema:schema25.properties.group_idx,data:data12}];
+validate62.errors = [failure(instancePath+"/group_idx", "type", {type: schema25.properties.group_idx.type}, schema25.properties.group_idx, data12)];
 return false;
 }
 if(errors === _errs26){
 if((typeof data12 == "number") && (isFinite(data12))){
 if(data12 > 9007199254740991 || isNaN(data12)){
-validate62.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.group_idx,data:data12}];
+validate62.errors = [failure(instancePath+"/group_idx", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.group_idx, data12)];
 return false;
 }
 else {
 if(data12 < 0 || isNaN(data12)){
-validate62.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema25.properties.group_idx,data:data12}];
+validate62.errors = [failure(instancePath+"/group_idx", "minimum", {comparison: ">=", limit: 0}, schema25.properties.group_idx, data12)];
 return false;
 }
 }
@@ -300,7 +293,7 @@ if(data.kv_cache_spec_kind !== undefined && func0.call(data, "kv_cache_spec_kind
 let data13 = data.kv_cache_spec_kind;
 const _errs28 = errors;
 if((typeof data13 !== "string") && (data13 !== null)){
-validate62.errors = [{instancePath:instancePath+"/kv_cache_spec_kind",schemaPath:"#/properties/kv_cache_spec_kind/type",keyword:"type",params:{type: schema25.properties.kv_cache_spec_kind.type},schema:schema25.properties.kv_cache_spec_kind.type,parentSchema:schema25.properties.kv_cache_spec_kind,data:data13}];
+validate62.errors = [failure(instancePath+"/kv_cache_spec_kind", "type", {type: schema25.properties.kv_cache_spec_kind.type}, schema25.properties.kv_cache_spec_kind, data13)];
 return false;
 }
 var valid0 = _errs28 === errors;
@@ -313,18 +306,18 @@ if(data.kv_cache_spec_sliding_window !== undefined && func0.call(data, "kv_cache
 let data14 = data.kv_cache_spec_sliding_window;
 const _errs30 = errors;
 if((!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))) && (data14 !== null)){
-validate62.errors = [{instancePath:instancePath+"/kv_cache_spec_sliding_window",schemaPath:"#/properties/kv_cache_spec_sliding_window/type",keyword:"type",params:{type: schema25.properties.kv_cache_spec_sliding_window.type},schema:schema25.properties.kv_cache_spec_sliding_window.type,parentSchema:schema25.properties.kv_cache_spec_sliding_window,data:data14}];
+validate62.errors = [failure(instancePath+"/kv_cache_spec_sliding_window", "type", {type: schema25.properties.kv_cache_spec_sliding_window.type}, schema25.properties.kv_cache_spec_sliding_window, data14)];
 return false;
 }
 if(errors === _errs30){
 if((typeof data14 == "number") && (isFinite(data14))){
 if(data14 > 9007199254740991 || isNaN(data14)){
-validate62.errors = [{instancePath:instancePath+"/kv_cache_spec_sliding_window",schemaPath:"#/properties/kv_cache_spec_sliding_window/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.kv_cache_spec_sliding_window,data:data14}];
+validate62.errors = [failure(instancePath+"/kv_cache_spec_sliding_window", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.kv_cache_spec_sliding_window, data14)];
 return false;
 }
 else {
 if(data14 < 0 || isNaN(data14)){
-validate62.errors = [{instancePath:instancePath+"/kv_cache_spec_sliding_window",schemaPath:"#/properties/kv_cache_spec_sliding_window/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema25.properties.kv_cache_spec_sliding_window,data:data14}];
+validate62.errors = [failure(instancePath+"/kv_cache_spec_sliding_window", "minimum", {comparison: ">=", limit: 0}, schema25.properties.kv_cache_spec_sliding_window, data14)];
 return false;
 }
 }
@@ -340,7 +333,7 @@ if(data.locality !== undefined && func0.call(data, "locality")){
 let data15 = data.locality;
 const _errs32 = errors;
 if((typeof data15 !== "string") && (data15 !== null)){
-validate62.errors = [{instancePath:instancePath+"/locality",schemaPath:"#/properties/locality/type",keyword:"type",params:{type: schema25.properties.locality.type},schema:schema25.properties.locality.type,parentSchema:schema25.properties.locality,data:data15}];
+validate62.errors = [failure(instancePath+"/locality", "type", {type: schema25.properties.locality.type}, schema25.properties.locality, data15)];
 return false;
 }
 var valid0 = _errs32 === errors;
@@ -364,14 +357,13 @@ var valid0 = true;
 }
 }
 else {
-validate62.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema25.type,parentSchema:schema25,data}];
+validate62.errors = [failure(instancePath, "type", {type: "object"}, schema25, data)];
 return false;
 }
 }
 validate62.errors = vErrors;
 return errors === 0;
 }
-validate62.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate62;
 });
 
@@ -380,28 +372,21 @@ export const blockRemovedValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern4 = new RegExp("^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const schema26 = {"title":"BlockRemoved","x-packed":"map","type":"object","additionalProperties":false,"required":["type","block_hashes"],"properties":{"type":{"type":"string","enum":["BlockRemoved"]},"block_hashes":{"type":"array","items":{"type":"string","pattern":"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64-or-bytes","x-rule":"a decimal string from \"0\" to \"18446744073709551615\", or 0x and lower-case hex, two digits a byte"}},"medium":{"type":["string","null"],"x-written":true},"group_idx":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"locality":{"type":["string","null"]}},"x-elsewhere":{"ownership":["vllm-0.31","vllm-0.33"]}};
-function validate63(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate63(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate63.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing0 = "block_hashes"))){
-validate63.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema26.required,parentSchema:schema26,data}];
+validate63.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema26, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((key0 === "type") || (key0 === "block_hashes")) || (key0 === "medium")) || (key0 === "group_idx")) || (key0 === "locality"))){
-validate63.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema26,data}];
+validate63.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema26, data)];
 return false;
 break;
 }
@@ -411,11 +396,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate63.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema26.properties.type.type,parentSchema:schema26.properties.type,data:data0}];
+validate63.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema26.properties.type, data0)];
 return false;
 }
 if(!(data0 === "BlockRemoved")){
-validate63.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema26.properties.type.enum},schema:schema26.properties.type.enum,parentSchema:schema26.properties.type,data:data0}];
+validate63.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema26.properties.type.enum}, schema26.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -437,12 +422,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern4.test(data2)){
-validate63.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/pattern",keyword:"pattern",params:{pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema26.properties.block_hashes.items,data:data2}];
+validate63.errors = [failure(instancePath+"/block_hashes/" + i0, "pattern", {pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema26.properties.block_hashes.items, data2)];
 return false;
 }
 }
 else {
-validate63.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/type",keyword:"type",params:{type: "string"},schema:schema26.properties.block_hashes.items.type,parentSchema:schema26.properties.block_hashes.items,data:data2}];
+validate63.errors = [failure(instancePath+"/block_hashes/" + i0, "type", {type: "string"}, schema26.properties.block_hashes.items, data2)];
 return false;
 }
 }
@@ -453,7 +438,7 @@ break;
 }
 }
 else {
-validate63.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "array"},schema:schema26.properties.block_hashes.type,parentSchema:schema26.properties.block_hashes,data:data1}];
+validate63.errors = [failure(instancePath+"/block_hashes", "type", {type: "array"}, schema26.properties.block_hashes, data1)];
 return false;
 }
 }
@@ -467,7 +452,7 @@ if(data.medium !== undefined && func0.call(data, "medium")){
 let data3 = data.medium;
 const _errs8 = errors;
 if((typeof data3 !== "string") && (data3 !== null)){
-validate63.errors = [{instancePath:instancePath+"/medium",schemaPath:"#/properties/medium/type",keyword:"type",params:{type: schema26.properties.medium.type},schema:schema26.properties.medium.type,parentSchema:schema26.properties.medium,data:data3}];
+validate63.errors = [failure(instancePath+"/medium", "type", {type: schema26.properties.medium.type}, schema26.properties.medium, data3)];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -480,18 +465,18 @@ if(data.group_idx !== undefined && func0.call(data, "group_idx")){
 let data4 = data.group_idx;
 const _errs10 = errors;
 if((!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))) && (data4 !== null)){
-validate63.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/type",keyword:"type",params:{type: schema26.properties.group_idx.type},schema:schema26.properties.group_idx.type,parentSchema:schema26.properties.group_idx,data:data4}];
+validate63.errors = [failure(instancePath+"/group_idx", "type", {type: schema26.properties.group_idx.type}, schema26.properties.group_idx, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate63.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.group_idx,data:data4}];
+validate63.errors = [failure(instancePath+"/group_idx", "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.group_idx, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate63.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema26.properties.group_idx,data:data4}];
+validate63.errors = [failure(instancePath+"/group_idx", "minimum", {comparison: ">=", limit: 0}, schema26.properties.group_idx, data4)];
 return false;
 }
 }
@@ -507,7 +492,7 @@ if(data.locality !== undefined && func0.call(data, "locality")){
 let data5 = data.locality;
 const _errs12 = errors;
 if((typeof data5 !== "string") && (data5 !== null)){
-validate63.errors = [{instancePath:instancePath+"/locality",schemaPath:"#/properties/locality/type",keyword:"type",params:{type: schema26.properties.locality.type},schema:schema26.properties.locality.type,parentSchema:schema26.properties.locality,data:data5}];
+validate63.errors = [failure(instancePath+"/locality", "type", {type: schema26.properties.locality.type}, schema26.properties.locality, data5)];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -523,14 +508,13 @@ var valid0 = true;
 }
 }
 else {
-validate63.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema26.type,parentSchema:schema26,data}];
+validate63.errors = [failure(instancePath, "type", {type: "object"}, schema26, data)];
 return false;
 }
 }
 validate63.errors = vErrors;
 return errors === 0;
 }
-validate63.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate63;
 });
 
@@ -538,28 +522,21 @@ return validate63;
 export const allBlocksClearedValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema27 = {"title":"AllBlocksCleared","x-packed":"map","type":"object","additionalProperties":false,"required":["type"],"properties":{"type":{"type":"string","enum":["AllBlocksCleared"]}}};
-function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate64(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate64.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")){
-validate64.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema27.required,parentSchema:schema27,data}];
+validate64.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema27, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "type")){
-validate64.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema27,data}];
+validate64.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema27, data)];
 return false;
 break;
 }
@@ -568,11 +545,11 @@ if(_errs1 === errors){
 if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 if(typeof data0 !== "string"){
-validate64.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema27.properties.type.type,parentSchema:schema27.properties.type,data:data0}];
+validate64.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema27.properties.type, data0)];
 return false;
 }
 if(!(data0 === "AllBlocksCleared")){
-validate64.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema27.properties.type.enum},schema:schema27.properties.type.enum,parentSchema:schema27.properties.type,data:data0}];
+validate64.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema27.properties.type.enum}, schema27.properties.type, data0)];
 return false;
 }
 }
@@ -580,14 +557,13 @@ return false;
 }
 }
 else {
-validate64.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema27.type,parentSchema:schema27,data}];
+validate64.errors = [failure(instancePath, "type", {type: "object"}, schema27, data)];
 return false;
 }
 }
 validate64.errors = vErrors;
 return errors === 0;
 }
-validate64.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate64;
 });
 
@@ -598,16 +574,9 @@ const validate63 = blockRemovedValidator;
 const validate64 = allBlocksClearedValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema28 = {"title":"KVCacheEvent","x-type":"tagged","type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["BlockStored","BlockRemoved","AllBlocksCleared"]}},"allOf":[{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["BlockStored"]}}},"then":{"$ref":"BlockStored"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["BlockRemoved"]}}},"then":{"$ref":"BlockRemoved"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["AllBlocksCleared"]}}},"then":{"$ref":"AllBlocksCleared"}}]};
-function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate65(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate65.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 const _errs2 = errors;
 let valid1 = true;
@@ -674,7 +643,7 @@ vErrors = null;
 }
 if(_valid0){
 const _errs7 = errors;
-if(!(validate62(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate62(data, {instancePath}))){
 vErrors = vErrors === null ? validate62.errors : vErrors.concat(validate62.errors);
 errors = vErrors.length;
 }
@@ -685,7 +654,7 @@ var props0 = true;
 }
 }
 if(!valid1){
-const err4 = {instancePath,schemaPath:"#/allOf/0/if",keyword:"if",params:{failingKeyword: "then"},schema:schema28.allOf[0].if,parentSchema:schema28.allOf[0],data};
+const err4 = failure(instancePath, "if", {failingKeyword: "then"}, schema28.allOf[0], data);
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -764,7 +733,7 @@ vErrors = null;
 }
 if(_valid1){
 const _errs14 = errors;
-if(!(validate63(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate63(data, {instancePath}))){
 vErrors = vErrors === null ? validate63.errors : vErrors.concat(validate63.errors);
 errors = vErrors.length;
 }
@@ -775,7 +744,7 @@ var props1 = true;
 }
 }
 if(!valid3){
-const err9 = {instancePath,schemaPath:"#/allOf/1/if",keyword:"if",params:{failingKeyword: "then"},schema:schema28.allOf[1].if,parentSchema:schema28.allOf[1],data};
+const err9 = failure(instancePath, "if", {failingKeyword: "then"}, schema28.allOf[1], data);
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -863,7 +832,7 @@ vErrors = null;
 }
 if(_valid2){
 const _errs21 = errors;
-if(!(validate64(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate64(data, {instancePath}))){
 vErrors = vErrors === null ? validate64.errors : vErrors.concat(validate64.errors);
 errors = vErrors.length;
 }
@@ -874,7 +843,7 @@ var props2 = true;
 }
 }
 if(!valid5){
-const err14 = {instancePath,schemaPath:"#/allOf/2/if",keyword:"if",params:{failingKeyword: "then"},schema:schema28.allOf[2].if,parentSchema:schema28.allOf[2],data};
+const err14 = failure(instancePath, "if", {failingKeyword: "then"}, schema28.allOf[2], data);
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -903,7 +872,7 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing3;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing3 = "type")){
-validate65.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing3},schema:schema28.required,parentSchema:schema28,data}];
+validate65.errors = [failure(instancePath, "required", {missingProperty: missing3}, schema28, data)];
 return false;
 }
 else {
@@ -914,26 +883,24 @@ props0.type = true;
 if(data.type !== undefined && func0.call(data, "type")){
 let data3 = data.type;
 if(typeof data3 !== "string"){
-validate65.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema28.properties.type.type,parentSchema:schema28.properties.type,data:data3}];
+validate65.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema28.properties.type, data3)];
 return false;
 }
 if(!(((data3 === "BlockStored") || (data3 === "BlockRemoved")) || (data3 === "AllBlocksCleared"))){
-validate65.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema28.properties.type.enum},schema:schema28.properties.type.enum,parentSchema:schema28.properties.type,data:data3}];
+validate65.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema28.properties.type.enum}, schema28.properties.type, data3)];
 return false;
 }
 }
 }
 }
 else {
-validate65.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema28.type,parentSchema:schema28,data}];
+validate65.errors = [failure(instancePath, "type", {type: "object"}, schema28, data)];
 return false;
 }
 }
 validate65.errors = vErrors;
-evaluated0.props = props0;
 return errors === 0;
 }
-validate65.evaluated = {"dynamicProps":true,"dynamicItems":false};
 return validate65;
 });
 
@@ -942,28 +909,21 @@ export const kvEventBatchValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const validate65 = kvCacheEventValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema29 = {"title":"KVEventBatch","x-packed":"list","type":"object","additionalProperties":false,"required":["ts","events"],"properties":{"ts":{"type":"number"},"events":{"type":"array","items":{"$ref":"KVCacheEvent"}},"data_parallel_rank":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991}}};
-function validate69(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate69(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate69.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.ts === undefined) || (!(func0.call(data, "ts")))) && (missing0 = "ts")) || (((data.events === undefined) || (!(func0.call(data, "events")))) && (missing0 = "events"))){
-validate69.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema29.required,parentSchema:schema29,data}];
+validate69.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema29, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "ts") || (key0 === "events")) || (key0 === "data_parallel_rank"))){
-validate69.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema29,data}];
+validate69.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema29, data)];
 return false;
 break;
 }
@@ -973,7 +933,7 @@ if(data.ts !== undefined && func0.call(data, "ts")){
 let data0 = data.ts;
 const _errs2 = errors;
 if(!((typeof data0 == "number") && (isFinite(data0)))){
-validate69.errors = [{instancePath:instancePath+"/ts",schemaPath:"#/properties/ts/type",keyword:"type",params:{type: "number"},schema:schema29.properties.ts.type,parentSchema:schema29.properties.ts,data:data0}];
+validate69.errors = [failure(instancePath+"/ts", "type", {type: "number"}, schema29.properties.ts, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -991,7 +951,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate65(data1[i0], {instancePath:instancePath+"/events/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate65(data1[i0], {instancePath:instancePath+"/events/" + i0}))){
 vErrors = vErrors === null ? validate65.errors : vErrors.concat(validate65.errors);
 errors = vErrors.length;
 }
@@ -1002,7 +962,7 @@ break;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/events",schemaPath:"#/properties/events/type",keyword:"type",params:{type: "array"},schema:schema29.properties.events.type,parentSchema:schema29.properties.events,data:data1}];
+validate69.errors = [failure(instancePath+"/events", "type", {type: "array"}, schema29.properties.events, data1)];
 return false;
 }
 }
@@ -1016,18 +976,18 @@ if(data.data_parallel_rank !== undefined && func0.call(data, "data_parallel_rank
 let data3 = data.data_parallel_rank;
 const _errs7 = errors;
 if((!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))) && (data3 !== null)){
-validate69.errors = [{instancePath:instancePath+"/data_parallel_rank",schemaPath:"#/properties/data_parallel_rank/type",keyword:"type",params:{type: schema29.properties.data_parallel_rank.type},schema:schema29.properties.data_parallel_rank.type,parentSchema:schema29.properties.data_parallel_rank,data:data3}];
+validate69.errors = [failure(instancePath+"/data_parallel_rank", "type", {type: schema29.properties.data_parallel_rank.type}, schema29.properties.data_parallel_rank, data3)];
 return false;
 }
 if(errors === _errs7){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate69.errors = [{instancePath:instancePath+"/data_parallel_rank",schemaPath:"#/properties/data_parallel_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema29.properties.data_parallel_rank,data:data3}];
+validate69.errors = [failure(instancePath+"/data_parallel_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema29.properties.data_parallel_rank, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate69.errors = [{instancePath:instancePath+"/data_parallel_rank",schemaPath:"#/properties/data_parallel_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema29.properties.data_parallel_rank,data:data3}];
+validate69.errors = [failure(instancePath+"/data_parallel_rank", "minimum", {comparison: ">=", limit: 0}, schema29.properties.data_parallel_rank, data3)];
 return false;
 }
 }
@@ -1044,13 +1004,12 @@ var valid0 = true;
 }
 }
 else {
-validate69.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema29.type,parentSchema:schema29,data}];
+validate69.errors = [failure(instancePath, "type", {type: "object"}, schema29, data)];
 return false;
 }
 }
 validate69.errors = vErrors;
 return errors === 0;
 }
-validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate69;
 });

@@ -2,34 +2,27 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `KeyMetadata`. A failed check leaves its reasons in `errors`. */
 export const keyMetadataValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema30 = {"title":"KeyMetadata","type":"object","additionalProperties":false,"required":["model_name","tp_rank","pcp_rank","dcp_rank","pp_rank"],"properties":{"model_name":{"type":"string"},"tp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"pcp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"dcp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"pp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"group_id":{"type":"integer","minimum":0,"maximum":9007199254740991},"cache_prefix":{"type":"string"}},"x-elsewhere":{"store_namespace":["vllm-0.31","vllm-0.33"]}};
-function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate71(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate71.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.model_name === undefined) || (!(func0.call(data, "model_name")))) && (missing0 = "model_name")) || (((data.tp_rank === undefined) || (!(func0.call(data, "tp_rank")))) && (missing0 = "tp_rank"))) || (((data.pcp_rank === undefined) || (!(func0.call(data, "pcp_rank")))) && (missing0 = "pcp_rank"))) || (((data.dcp_rank === undefined) || (!(func0.call(data, "dcp_rank")))) && (missing0 = "dcp_rank"))) || (((data.pp_rank === undefined) || (!(func0.call(data, "pp_rank")))) && (missing0 = "pp_rank"))){
-validate71.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema30.required,parentSchema:schema30,data}];
+validate71.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema30, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "model_name") || (key0 === "tp_rank")) || (key0 === "pcp_rank")) || (key0 === "dcp_rank")) || (key0 === "pp_rank")) || (key0 === "group_id")) || (key0 === "cache_prefix"))){
-validate71.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema30,data}];
+validate71.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema30, data)];
 return false;
 break;
 }
@@ -39,7 +32,7 @@ if(data.model_name !== undefined && func0.call(data, "model_name")){
 let data0 = data.model_name;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate71.errors = [{instancePath:instancePath+"/model_name",schemaPath:"#/properties/model_name/type",keyword:"type",params:{type: "string"},schema:schema30.properties.model_name.type,parentSchema:schema30.properties.model_name,data:data0}];
+validate71.errors = [failure(instancePath+"/model_name", "type", {type: "string"}, schema30.properties.model_name, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -52,18 +45,18 @@ if(data.tp_rank !== undefined && func0.call(data, "tp_rank")){
 let data1 = data.tp_rank;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate71.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/type",keyword:"type",params:{type: "integer"},schema:schema30.properties.tp_rank.type,parentSchema:schema30.properties.tp_rank,data:data1}];
+validate71.errors = [failure(instancePath+"/tp_rank", "type", {type: "integer"}, schema30.properties.tp_rank, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate71.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema30.properties.tp_rank,data:data1}];
+validate71.errors = [failure(instancePath+"/tp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema30.properties.tp_rank, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate71.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema30.properties.tp_rank,data:data1}];
+validate71.errors = [failure(instancePath+"/tp_rank", "minimum", {comparison: ">=", limit: 0}, schema30.properties.tp_rank, data1)];
 return false;
 }
 }
@@ -79,18 +72,18 @@ if(data.pcp_rank !== undefined && func0.call(data, "pcp_rank")){
 let data2 = data.pcp_rank;
 const _errs6 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate71.errors = [{instancePath:instancePath+"/pcp_rank",schemaPath:"#/properties/pcp_rank/type",keyword:"type",params:{type: "integer"},schema:schema30.properties.pcp_rank.type,parentSchema:schema30.properties.pcp_rank,data:data2}];
+validate71.errors = [failure(instancePath+"/pcp_rank", "type", {type: "integer"}, schema30.properties.pcp_rank, data2)];
 return false;
 }
 if(errors === _errs6){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 9007199254740991 || isNaN(data2)){
-validate71.errors = [{instancePath:instancePath+"/pcp_rank",schemaPath:"#/properties/pcp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema30.properties.pcp_rank,data:data2}];
+validate71.errors = [failure(instancePath+"/pcp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema30.properties.pcp_rank, data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate71.errors = [{instancePath:instancePath+"/pcp_rank",schemaPath:"#/properties/pcp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema30.properties.pcp_rank,data:data2}];
+validate71.errors = [failure(instancePath+"/pcp_rank", "minimum", {comparison: ">=", limit: 0}, schema30.properties.pcp_rank, data2)];
 return false;
 }
 }
@@ -106,18 +99,18 @@ if(data.dcp_rank !== undefined && func0.call(data, "dcp_rank")){
 let data3 = data.dcp_rank;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate71.errors = [{instancePath:instancePath+"/dcp_rank",schemaPath:"#/properties/dcp_rank/type",keyword:"type",params:{type: "integer"},schema:schema30.properties.dcp_rank.type,parentSchema:schema30.properties.dcp_rank,data:data3}];
+validate71.errors = [failure(instancePath+"/dcp_rank", "type", {type: "integer"}, schema30.properties.dcp_rank, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate71.errors = [{instancePath:instancePath+"/dcp_rank",schemaPath:"#/properties/dcp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema30.properties.dcp_rank,data:data3}];
+validate71.errors = [failure(instancePath+"/dcp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema30.properties.dcp_rank, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate71.errors = [{instancePath:instancePath+"/dcp_rank",schemaPath:"#/properties/dcp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema30.properties.dcp_rank,data:data3}];
+validate71.errors = [failure(instancePath+"/dcp_rank", "minimum", {comparison: ">=", limit: 0}, schema30.properties.dcp_rank, data3)];
 return false;
 }
 }
@@ -133,18 +126,18 @@ if(data.pp_rank !== undefined && func0.call(data, "pp_rank")){
 let data4 = data.pp_rank;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate71.errors = [{instancePath:instancePath+"/pp_rank",schemaPath:"#/properties/pp_rank/type",keyword:"type",params:{type: "integer"},schema:schema30.properties.pp_rank.type,parentSchema:schema30.properties.pp_rank,data:data4}];
+validate71.errors = [failure(instancePath+"/pp_rank", "type", {type: "integer"}, schema30.properties.pp_rank, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate71.errors = [{instancePath:instancePath+"/pp_rank",schemaPath:"#/properties/pp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema30.properties.pp_rank,data:data4}];
+validate71.errors = [failure(instancePath+"/pp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema30.properties.pp_rank, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate71.errors = [{instancePath:instancePath+"/pp_rank",schemaPath:"#/properties/pp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema30.properties.pp_rank,data:data4}];
+validate71.errors = [failure(instancePath+"/pp_rank", "minimum", {comparison: ">=", limit: 0}, schema30.properties.pp_rank, data4)];
 return false;
 }
 }
@@ -160,18 +153,18 @@ if(data.group_id !== undefined && func0.call(data, "group_id")){
 let data5 = data.group_id;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate71.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/type",keyword:"type",params:{type: "integer"},schema:schema30.properties.group_id.type,parentSchema:schema30.properties.group_id,data:data5}];
+validate71.errors = [failure(instancePath+"/group_id", "type", {type: "integer"}, schema30.properties.group_id, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate71.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema30.properties.group_id,data:data5}];
+validate71.errors = [failure(instancePath+"/group_id", "maximum", {comparison: "<=", limit: 9007199254740991}, schema30.properties.group_id, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate71.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema30.properties.group_id,data:data5}];
+validate71.errors = [failure(instancePath+"/group_id", "minimum", {comparison: ">=", limit: 0}, schema30.properties.group_id, data5)];
 return false;
 }
 }
@@ -187,7 +180,7 @@ if(data.cache_prefix !== undefined && func0.call(data, "cache_prefix")){
 let data6 = data.cache_prefix;
 const _errs14 = errors;
 if(typeof data6 !== "string"){
-validate71.errors = [{instancePath:instancePath+"/cache_prefix",schemaPath:"#/properties/cache_prefix/type",keyword:"type",params:{type: "string"},schema:schema30.properties.cache_prefix.type,parentSchema:schema30.properties.cache_prefix,data:data6}];
+validate71.errors = [failure(instancePath+"/cache_prefix", "type", {type: "string"}, schema30.properties.cache_prefix, data6)];
 return false;
 }
 var valid0 = _errs14 === errors;
@@ -205,14 +198,13 @@ var valid0 = true;
 }
 }
 else {
-validate71.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema30.type,parentSchema:schema30,data}];
+validate71.errors = [failure(instancePath, "type", {type: "object"}, schema30, data)];
 return false;
 }
 }
 validate71.errors = vErrors;
 return errors === 0;
 }
-validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate71;
 });
 
@@ -221,28 +213,21 @@ export const poolKeyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator((
 const validate71 = keyMetadataValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema31 = {"title":"PoolKey","type":"object","additionalProperties":false,"required":["key_metadata","chunk_hash"],"properties":{"key_metadata":{"$ref":"KeyMetadata"},"chunk_hash":{"type":"string"}}};
-function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate72(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate72.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.key_metadata === undefined) || (!(func0.call(data, "key_metadata")))) && (missing0 = "key_metadata")) || (((data.chunk_hash === undefined) || (!(func0.call(data, "chunk_hash")))) && (missing0 = "chunk_hash"))){
-validate72.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema31.required,parentSchema:schema31,data}];
+validate72.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema31, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "key_metadata") || (key0 === "chunk_hash"))){
-validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema31,data}];
+validate72.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema31, data)];
 return false;
 break;
 }
@@ -250,7 +235,7 @@ break;
 if(_errs1 === errors){
 if(data.key_metadata !== undefined && func0.call(data, "key_metadata")){
 const _errs2 = errors;
-if(!(validate71(data.key_metadata, {instancePath:instancePath+"/key_metadata",parentData:data,parentDataProperty:"key_metadata",rootData,dynamicAnchors}))){
+if(!(validate71(data.key_metadata, {instancePath:instancePath+"/key_metadata"}))){
 vErrors = vErrors === null ? validate71.errors : vErrors.concat(validate71.errors);
 errors = vErrors.length;
 }
@@ -264,7 +249,7 @@ if(data.chunk_hash !== undefined && func0.call(data, "chunk_hash")){
 let data1 = data.chunk_hash;
 const _errs3 = errors;
 if(typeof data1 !== "string"){
-validate72.errors = [{instancePath:instancePath+"/chunk_hash",schemaPath:"#/properties/chunk_hash/type",keyword:"type",params:{type: "string"},schema:schema31.properties.chunk_hash.type,parentSchema:schema31.properties.chunk_hash,data:data1}];
+validate72.errors = [failure(instancePath+"/chunk_hash", "type", {type: "string"}, schema31.properties.chunk_hash, data1)];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -277,13 +262,12 @@ var valid0 = true;
 }
 }
 else {
-validate72.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema31.type,parentSchema:schema31,data}];
+validate72.errors = [failure(instancePath, "type", {type: "object"}, schema31, data)];
 return false;
 }
 }
 validate72.errors = vErrors;
 return errors === 0;
 }
-validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate72;
 });

@@ -2,27 +2,20 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 import { codePointLength } from "../../../src/wire/text.js";
 
 /** Whether a JSON value keeps to the schema of `ChunkSpan`. A failed check leaves its reasons in `errors`. */
 export const chunkSpanValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const pattern3 = new RegExp("^(?:[0-9a-f]{2})+$", "u");
 const schema32 = {"title":"ChunkSpan","x-type":"tuple","x-names":["start","end","block_hash"],"type":"array","minItems":3,"x-less":[[0,1]],"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"string","pattern":"^(?:[0-9a-f]{2})+$","x-type":"bytes","x-rule":"a block hash of at least one byte as lower-case hex, two digits a byte"}]};
-function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate74(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate74.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(Array.isArray(data)){
 if(data.length < 3){
-validate74.errors = [{instancePath,schemaPath:"#/minItems",keyword:"minItems",params:{limit: 3},schema:3,parentSchema:schema32,data}];
+validate74.errors = [failure(instancePath, "minItems", {limit: 3}, schema32, data)];
 return false;
 }
 else {
@@ -31,18 +24,18 @@ if(len0 > 0){
 let data0 = data[0];
 const _errs1 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate74.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema32.prefixItems[0].type,parentSchema:schema32.prefixItems[0],data:data0}];
+validate74.errors = [failure(instancePath+"/0", "type", {type: "integer"}, schema32.prefixItems[0], data0)];
 return false;
 }
 if(errors === _errs1){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate74.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema32.prefixItems[0],data:data0}];
+validate74.errors = [failure(instancePath+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema32.prefixItems[0], data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate74.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema32.prefixItems[0],data:data0}];
+validate74.errors = [failure(instancePath+"/0", "minimum", {comparison: ">=", limit: 0}, schema32.prefixItems[0], data0)];
 return false;
 }
 }
@@ -55,18 +48,18 @@ if(len0 > 1){
 let data1 = data[1];
 const _errs3 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate74.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema32.prefixItems[1].type,parentSchema:schema32.prefixItems[1],data:data1}];
+validate74.errors = [failure(instancePath+"/1", "type", {type: "integer"}, schema32.prefixItems[1], data1)];
 return false;
 }
 if(errors === _errs3){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate74.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema32.prefixItems[1],data:data1}];
+validate74.errors = [failure(instancePath+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema32.prefixItems[1], data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate74.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema32.prefixItems[1],data:data1}];
+validate74.errors = [failure(instancePath+"/1", "minimum", {comparison: ">=", limit: 0}, schema32.prefixItems[1], data1)];
 return false;
 }
 }
@@ -81,12 +74,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern3.test(data2)){
-validate74.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})+$"},schema:"^(?:[0-9a-f]{2})+$",parentSchema:schema32.prefixItems[2],data:data2}];
+validate74.errors = [failure(instancePath+"/2", "pattern", {pattern: "^(?:[0-9a-f]{2})+$"}, schema32.prefixItems[2], data2)];
 return false;
 }
 }
 else {
-validate74.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/type",keyword:"type",params:{type: "string"},schema:schema32.prefixItems[2].type,parentSchema:schema32.prefixItems[2],data:data2}];
+validate74.errors = [failure(instancePath+"/2", "type", {type: "string"}, schema32.prefixItems[2], data2)];
 return false;
 }
 }
@@ -95,7 +88,7 @@ var valid0 = _errs5 === errors;
 if(valid0){
 const len1 = data.length;
 if(!(len1 <= 3)){
-validate74.errors = [{instancePath,schemaPath:"#/items",keyword:"items",params:{limit: 3},schema:false,parentSchema:schema32,data}];
+validate74.errors = [failure(instancePath, "items", {limit: 3}, schema32, data)];
 return false;
 }
 else {
@@ -104,7 +97,7 @@ if((typeof data[0] === "number" && typeof data[1] === "number" && data[0] >= dat
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate74.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group0},schema:schema32["x-less"],parentSchema:schema32,data}];
+validate74.errors = [failure(instancePath, "x-less", {group: group0}, schema32, data)];
 return false;
 }
 }
@@ -114,7 +107,7 @@ return false;
 }
 }
 else {
-validate74.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "array"},schema:schema32.type,parentSchema:schema32,data}];
+validate74.errors = [failure(instancePath, "type", {type: "array"}, schema32, data)];
 return false;
 }
 if(errors === 0){
@@ -124,7 +117,7 @@ if((typeof data[0] === "number" && typeof data[1] === "number" && data[0] >= dat
 group1 = 0;
 }
 if(!(group1 === -1)){
-validate74.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group1},schema:schema32["x-less"],parentSchema:schema32,data}];
+validate74.errors = [failure(instancePath, "x-less", {group: group1}, schema32, data)];
 return false;
 }
 }
@@ -133,7 +126,6 @@ return false;
 validate74.errors = vErrors;
 return errors === 0;
 }
-validate74.evaluated = {"items":true,"dynamicProps":false,"dynamicItems":false};
 return validate74;
 });
 
@@ -142,28 +134,21 @@ export const chunkSpansValidator: SchemaValidator = /* @__PURE__ */ lazyValidato
 const validate74 = chunkSpanValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema33 = {"title":"ChunkSpans","type":"object","additionalProperties":false,"required":["chunks"],"properties":{"chunks":{"type":"array","items":{"$ref":"ChunkSpan"}}}};
-function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate75(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate75.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.chunks === undefined) || (!(func0.call(data, "chunks")))) && (missing0 = "chunks")){
-validate75.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema33.required,parentSchema:schema33,data}];
+validate75.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema33, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "chunks")){
-validate75.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema33,data}];
+validate75.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema33, data)];
 return false;
 break;
 }
@@ -178,7 +163,7 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate74(data0[i0], {instancePath:instancePath+"/chunks/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate74(data0[i0], {instancePath:instancePath+"/chunks/" + i0}))){
 vErrors = vErrors === null ? validate74.errors : vErrors.concat(validate74.errors);
 errors = vErrors.length;
 }
@@ -189,7 +174,7 @@ break;
 }
 }
 else {
-validate75.errors = [{instancePath:instancePath+"/chunks",schemaPath:"#/properties/chunks/type",keyword:"type",params:{type: "array"},schema:schema33.properties.chunks.type,parentSchema:schema33.properties.chunks,data:data0}];
+validate75.errors = [failure(instancePath+"/chunks", "type", {type: "array"}, schema33.properties.chunks, data0)];
 return false;
 }
 }
@@ -198,14 +183,13 @@ return false;
 }
 }
 else {
-validate75.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema33.type,parentSchema:schema33,data}];
+validate75.errors = [failure(instancePath, "type", {type: "object"}, schema33, data)];
 return false;
 }
 }
 validate75.errors = vErrors;
 return errors === 0;
 }
-validate75.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate75;
 });
 
@@ -214,28 +198,21 @@ export const segmentRowValidator: SchemaValidator = /* @__PURE__ */ lazyValidato
 const func0 = Object.prototype.hasOwnProperty;
 const schema34 = {"title":"SegmentRow","type":"object","additionalProperties":false,"required":["addresses","sizes","block_id"],"x-equal-length":[["addresses","sizes"]],"properties":{"addresses":{"type":"array","items":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}},"sizes":{"type":"array","items":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}},"block_id":{"type":"integer","minimum":-1,"maximum":2147483647}}};
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
-function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate77(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate77.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.addresses === undefined) || (!(func0.call(data, "addresses")))) && (missing0 = "addresses")) || (((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes"))) || (((data.block_id === undefined) || (!(func0.call(data, "block_id")))) && (missing0 = "block_id"))){
-validate77.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema34.required,parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema34, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "addresses") || (key0 === "sizes")) || (key0 === "block_id"))){
-validate77.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema34, data)];
 return false;
 break;
 }
@@ -254,12 +231,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate77.errors = [{instancePath:instancePath+"/addresses/" + i0,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema34.properties.addresses.items,data:data1}];
+validate77.errors = [failure(instancePath+"/addresses/" + i0, "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema34.properties.addresses.items, data1)];
 return false;
 }
 }
 else {
-validate77.errors = [{instancePath:instancePath+"/addresses/" + i0,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"},schema:schema34.properties.addresses.items.type,parentSchema:schema34.properties.addresses.items,data:data1}];
+validate77.errors = [failure(instancePath+"/addresses/" + i0, "type", {type: "string"}, schema34.properties.addresses.items, data1)];
 return false;
 }
 }
@@ -270,7 +247,7 @@ break;
 }
 }
 else {
-validate77.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"},schema:schema34.properties.addresses.type,parentSchema:schema34.properties.addresses,data:data0}];
+validate77.errors = [failure(instancePath+"/addresses", "type", {type: "array"}, schema34.properties.addresses, data0)];
 return false;
 }
 }
@@ -293,12 +270,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern8.test(data3)){
-validate77.errors = [{instancePath:instancePath+"/sizes/" + i1,schemaPath:"#/properties/sizes/items/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema34.properties.sizes.items,data:data3}];
+validate77.errors = [failure(instancePath+"/sizes/" + i1, "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema34.properties.sizes.items, data3)];
 return false;
 }
 }
 else {
-validate77.errors = [{instancePath:instancePath+"/sizes/" + i1,schemaPath:"#/properties/sizes/items/type",keyword:"type",params:{type: "string"},schema:schema34.properties.sizes.items.type,parentSchema:schema34.properties.sizes.items,data:data3}];
+validate77.errors = [failure(instancePath+"/sizes/" + i1, "type", {type: "string"}, schema34.properties.sizes.items, data3)];
 return false;
 }
 }
@@ -309,7 +286,7 @@ break;
 }
 }
 else {
-validate77.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "array"},schema:schema34.properties.sizes.type,parentSchema:schema34.properties.sizes,data:data2}];
+validate77.errors = [failure(instancePath+"/sizes", "type", {type: "array"}, schema34.properties.sizes, data2)];
 return false;
 }
 }
@@ -323,18 +300,18 @@ if(data.block_id !== undefined && func0.call(data, "block_id")){
 let data4 = data.block_id;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate77.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/type",keyword:"type",params:{type: "integer"},schema:schema34.properties.block_id.type,parentSchema:schema34.properties.block_id,data:data4}];
+validate77.errors = [failure(instancePath+"/block_id", "type", {type: "integer"}, schema34.properties.block_id, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 2147483647 || isNaN(data4)){
-validate77.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647},schema:2147483647,parentSchema:schema34.properties.block_id,data:data4}];
+validate77.errors = [failure(instancePath+"/block_id", "maximum", {comparison: "<=", limit: 2147483647}, schema34.properties.block_id, data4)];
 return false;
 }
 else {
 if(data4 < -1 || isNaN(data4)){
-validate77.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: -1},schema:-1,parentSchema:schema34.properties.block_id,data:data4}];
+validate77.errors = [failure(instancePath+"/block_id", "minimum", {comparison: ">=", limit: -1}, schema34.properties.block_id, data4)];
 return false;
 }
 }
@@ -351,7 +328,7 @@ if((Array.isArray(data.addresses) && Array.isArray(data.sizes) && data.addresses
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate77.errors = [{instancePath,schemaPath:"#/x-equal-length",keyword:"x-equal-length",params:{group: group0},schema:schema34["x-equal-length"],parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "x-equal-length", {group: group0}, schema34, data)];
 return false;
 }
 }
@@ -361,14 +338,13 @@ return false;
 }
 }
 else {
-validate77.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema34.type,parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "type", {type: "object"}, schema34, data)];
 return false;
 }
 }
 validate77.errors = vErrors;
 return errors === 0;
 }
-validate77.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate77;
 });
 
@@ -377,28 +353,21 @@ export const segmentRowsValidator: SchemaValidator = /* @__PURE__ */ lazyValidat
 const validate77 = segmentRowValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema35 = {"title":"SegmentRows","type":"object","additionalProperties":false,"required":["rows"],"properties":{"rows":{"type":"array","items":{"$ref":"SegmentRow"}}}};
-function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate78(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate78.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.rows === undefined) || (!(func0.call(data, "rows")))) && (missing0 = "rows")){
-validate78.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema35.required,parentSchema:schema35,data}];
+validate78.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema35, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "rows")){
-validate78.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema35,data}];
+validate78.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema35, data)];
 return false;
 break;
 }
@@ -413,7 +382,7 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate77(data0[i0], {instancePath:instancePath+"/rows/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate77(data0[i0], {instancePath:instancePath+"/rows/" + i0}))){
 vErrors = vErrors === null ? validate77.errors : vErrors.concat(validate77.errors);
 errors = vErrors.length;
 }
@@ -424,7 +393,7 @@ break;
 }
 }
 else {
-validate78.errors = [{instancePath:instancePath+"/rows",schemaPath:"#/properties/rows/type",keyword:"type",params:{type: "array"},schema:schema35.properties.rows.type,parentSchema:schema35.properties.rows,data:data0}];
+validate78.errors = [failure(instancePath+"/rows", "type", {type: "array"}, schema35.properties.rows, data0)];
 return false;
 }
 }
@@ -433,14 +402,13 @@ return false;
 }
 }
 else {
-validate78.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema35.type,parentSchema:schema35,data}];
+validate78.errors = [failure(instancePath, "type", {type: "object"}, schema35, data)];
 return false;
 }
 }
 validate78.errors = vErrors;
 return errors === 0;
 }
-validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate78;
 });
 
@@ -450,28 +418,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const func74 = codePointLength;
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const schema36 = {"title":"CacheTensor","type":"object","additionalProperties":false,"required":["address","storage_address","storage_bytes","shape","strides","element_size"],"x-equal-length":[["shape","strides"]],"properties":{"address":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"storage_address":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"storage_bytes":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"shape":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"strides":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"element_size":{"type":"integer","minimum":1,"maximum":16},"dtype":{"type":["string","null"],"minLength":1}}};
-function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate80(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate80.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((data.address === undefined) || (!(func0.call(data, "address")))) && (missing0 = "address")) || (((data.storage_address === undefined) || (!(func0.call(data, "storage_address")))) && (missing0 = "storage_address"))) || (((data.storage_bytes === undefined) || (!(func0.call(data, "storage_bytes")))) && (missing0 = "storage_bytes"))) || (((data.shape === undefined) || (!(func0.call(data, "shape")))) && (missing0 = "shape"))) || (((data.strides === undefined) || (!(func0.call(data, "strides")))) && (missing0 = "strides"))) || (((data.element_size === undefined) || (!(func0.call(data, "element_size")))) && (missing0 = "element_size"))){
-validate80.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema36.required,parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema36, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "address") || (key0 === "storage_address")) || (key0 === "storage_bytes")) || (key0 === "shape")) || (key0 === "strides")) || (key0 === "element_size")) || (key0 === "dtype"))){
-validate80.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema36, data)];
 return false;
 break;
 }
@@ -483,12 +444,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern8.test(data0)){
-validate80.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema36.properties.address,data:data0}];
+validate80.errors = [failure(instancePath+"/address", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema36.properties.address, data0)];
 return false;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/type",keyword:"type",params:{type: "string"},schema:schema36.properties.address.type,parentSchema:schema36.properties.address,data:data0}];
+validate80.errors = [failure(instancePath+"/address", "type", {type: "string"}, schema36.properties.address, data0)];
 return false;
 }
 }
@@ -504,12 +465,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate80.errors = [{instancePath:instancePath+"/storage_address",schemaPath:"#/properties/storage_address/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema36.properties.storage_address,data:data1}];
+validate80.errors = [failure(instancePath+"/storage_address", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema36.properties.storage_address, data1)];
 return false;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/storage_address",schemaPath:"#/properties/storage_address/type",keyword:"type",params:{type: "string"},schema:schema36.properties.storage_address.type,parentSchema:schema36.properties.storage_address,data:data1}];
+validate80.errors = [failure(instancePath+"/storage_address", "type", {type: "string"}, schema36.properties.storage_address, data1)];
 return false;
 }
 }
@@ -525,12 +486,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern8.test(data2)){
-validate80.errors = [{instancePath:instancePath+"/storage_bytes",schemaPath:"#/properties/storage_bytes/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema36.properties.storage_bytes,data:data2}];
+validate80.errors = [failure(instancePath+"/storage_bytes", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema36.properties.storage_bytes, data2)];
 return false;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/storage_bytes",schemaPath:"#/properties/storage_bytes/type",keyword:"type",params:{type: "string"},schema:schema36.properties.storage_bytes.type,parentSchema:schema36.properties.storage_bytes,data:data2}];
+validate80.errors = [failure(instancePath+"/storage_bytes", "type", {type: "string"}, schema36.properties.storage_bytes, data2)];
 return false;
 }
 }
@@ -551,18 +512,18 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate80.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/type",keyword:"type",params:{type: "integer"},schema:schema36.properties.shape.items.type,parentSchema:schema36.properties.shape.items,data:data4}];
+validate80.errors = [failure(instancePath+"/shape/" + i0, "type", {type: "integer"}, schema36.properties.shape.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate80.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema36.properties.shape.items,data:data4}];
+validate80.errors = [failure(instancePath+"/shape/" + i0, "maximum", {comparison: "<=", limit: 9007199254740991}, schema36.properties.shape.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate80.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema36.properties.shape.items,data:data4}];
+validate80.errors = [failure(instancePath+"/shape/" + i0, "minimum", {comparison: ">=", limit: 0}, schema36.properties.shape.items, data4)];
 return false;
 }
 }
@@ -575,7 +536,7 @@ break;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"},schema:schema36.properties.shape.type,parentSchema:schema36.properties.shape,data:data3}];
+validate80.errors = [failure(instancePath+"/shape", "type", {type: "array"}, schema36.properties.shape, data3)];
 return false;
 }
 }
@@ -596,18 +557,18 @@ for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 const _errs14 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate80.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/type",keyword:"type",params:{type: "integer"},schema:schema36.properties.strides.items.type,parentSchema:schema36.properties.strides.items,data:data6}];
+validate80.errors = [failure(instancePath+"/strides/" + i1, "type", {type: "integer"}, schema36.properties.strides.items, data6)];
 return false;
 }
 if(errors === _errs14){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9007199254740991 || isNaN(data6)){
-validate80.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema36.properties.strides.items,data:data6}];
+validate80.errors = [failure(instancePath+"/strides/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema36.properties.strides.items, data6)];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate80.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema36.properties.strides.items,data:data6}];
+validate80.errors = [failure(instancePath+"/strides/" + i1, "minimum", {comparison: ">=", limit: 0}, schema36.properties.strides.items, data6)];
 return false;
 }
 }
@@ -620,7 +581,7 @@ break;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/type",keyword:"type",params:{type: "array"},schema:schema36.properties.strides.type,parentSchema:schema36.properties.strides,data:data5}];
+validate80.errors = [failure(instancePath+"/strides", "type", {type: "array"}, schema36.properties.strides, data5)];
 return false;
 }
 }
@@ -634,18 +595,18 @@ if(data.element_size !== undefined && func0.call(data, "element_size")){
 let data7 = data.element_size;
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate80.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/type",keyword:"type",params:{type: "integer"},schema:schema36.properties.element_size.type,parentSchema:schema36.properties.element_size,data:data7}];
+validate80.errors = [failure(instancePath+"/element_size", "type", {type: "integer"}, schema36.properties.element_size, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 16 || isNaN(data7)){
-validate80.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 16},schema:16,parentSchema:schema36.properties.element_size,data:data7}];
+validate80.errors = [failure(instancePath+"/element_size", "maximum", {comparison: "<=", limit: 16}, schema36.properties.element_size, data7)];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate80.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema36.properties.element_size,data:data7}];
+validate80.errors = [failure(instancePath+"/element_size", "minimum", {comparison: ">=", limit: 1}, schema36.properties.element_size, data7)];
 return false;
 }
 }
@@ -661,13 +622,13 @@ if(data.dtype !== undefined && func0.call(data, "dtype")){
 let data8 = data.dtype;
 const _errs18 = errors;
 if((typeof data8 !== "string") && (data8 !== null)){
-validate80.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/type",keyword:"type",params:{type: schema36.properties.dtype.type},schema:schema36.properties.dtype.type,parentSchema:schema36.properties.dtype,data:data8}];
+validate80.errors = [failure(instancePath+"/dtype", "type", {type: schema36.properties.dtype.type}, schema36.properties.dtype, data8)];
 return false;
 }
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(func74(data8) < 1){
-validate80.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema36.properties.dtype,data:data8}];
+validate80.errors = [failure(instancePath+"/dtype", "minLength", {limit: 1}, schema36.properties.dtype, data8)];
 return false;
 }
 }
@@ -683,7 +644,7 @@ if((Array.isArray(data.shape) && Array.isArray(data.strides) && data.shape.lengt
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate80.errors = [{instancePath,schemaPath:"#/x-equal-length",keyword:"x-equal-length",params:{group: group0},schema:schema36["x-equal-length"],parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "x-equal-length", {group: group0}, schema36, data)];
 return false;
 }
 }
@@ -697,13 +658,12 @@ return false;
 }
 }
 else {
-validate80.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema36.type,parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "type", {type: "object"}, schema36, data)];
 return false;
 }
 }
 validate80.errors = vErrors;
 return errors === 0;
 }
-validate80.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate80;
 });

@@ -2,35 +2,28 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `LookupRequest`. A failed check leaves its reasons in `errors`. */
 export const lookupRequestValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema37 = {"title":"LookupRequest","type":"object","additionalProperties":false,"required":["num_tokens","hash_len","block_hashes"],"properties":{"num_tokens":{"type":"integer","minimum":0,"maximum":4294967295},"hash_len":{"type":"integer","minimum":0,"maximum":65535},"block_hashes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
-function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate81(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate81.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.num_tokens === undefined) || (!(func0.call(data, "num_tokens")))) && (missing0 = "num_tokens")) || (((data.hash_len === undefined) || (!(func0.call(data, "hash_len")))) && (missing0 = "hash_len"))) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing0 = "block_hashes"))){
-validate81.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema37.required,parentSchema:schema37,data}];
+validate81.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema37, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "num_tokens") || (key0 === "hash_len")) || (key0 === "block_hashes"))){
-validate81.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema37,data}];
+validate81.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema37, data)];
 return false;
 break;
 }
@@ -40,18 +33,18 @@ if(data.num_tokens !== undefined && func0.call(data, "num_tokens")){
 let data0 = data.num_tokens;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate81.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/type",keyword:"type",params:{type: "integer"},schema:schema37.properties.num_tokens.type,parentSchema:schema37.properties.num_tokens,data:data0}];
+validate81.errors = [failure(instancePath+"/num_tokens", "type", {type: "integer"}, schema37.properties.num_tokens, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate81.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema37.properties.num_tokens,data:data0}];
+validate81.errors = [failure(instancePath+"/num_tokens", "maximum", {comparison: "<=", limit: 4294967295}, schema37.properties.num_tokens, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate81.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema37.properties.num_tokens,data:data0}];
+validate81.errors = [failure(instancePath+"/num_tokens", "minimum", {comparison: ">=", limit: 0}, schema37.properties.num_tokens, data0)];
 return false;
 }
 }
@@ -67,18 +60,18 @@ if(data.hash_len !== undefined && func0.call(data, "hash_len")){
 let data1 = data.hash_len;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate81.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/type",keyword:"type",params:{type: "integer"},schema:schema37.properties.hash_len.type,parentSchema:schema37.properties.hash_len,data:data1}];
+validate81.errors = [failure(instancePath+"/hash_len", "type", {type: "integer"}, schema37.properties.hash_len, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 65535 || isNaN(data1)){
-validate81.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535},schema:65535,parentSchema:schema37.properties.hash_len,data:data1}];
+validate81.errors = [failure(instancePath+"/hash_len", "maximum", {comparison: "<=", limit: 65535}, schema37.properties.hash_len, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate81.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema37.properties.hash_len,data:data1}];
+validate81.errors = [failure(instancePath+"/hash_len", "minimum", {comparison: ">=", limit: 0}, schema37.properties.hash_len, data1)];
 return false;
 }
 }
@@ -96,12 +89,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern13.test(data2)){
-validate81.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema37.properties.block_hashes,data:data2}];
+validate81.errors = [failure(instancePath+"/block_hashes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema37.properties.block_hashes, data2)];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "string"},schema:schema37.properties.block_hashes.type,parentSchema:schema37.properties.block_hashes,data:data2}];
+validate81.errors = [failure(instancePath+"/block_hashes", "type", {type: "string"}, schema37.properties.block_hashes, data2)];
 return false;
 }
 }
@@ -116,14 +109,13 @@ var valid0 = true;
 }
 }
 else {
-validate81.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema37.type,parentSchema:schema37,data}];
+validate81.errors = [failure(instancePath, "type", {type: "object"}, schema37, data)];
 return false;
 }
 }
 validate81.errors = vErrors;
 return errors === 0;
 }
-validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate81;
 });
 
@@ -131,28 +123,21 @@ return validate81;
 export const lookupReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema38 = {"title":"LookupReply","type":"object","additionalProperties":false,"required":["hit_length"],"properties":{"hit_length":{"type":"integer","minimum":0,"maximum":4294967295}},"x-elsewhere":{"tail_key_boundaries":["vllm-0.31","vllm-0.33"]}};
-function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate82(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate82.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.hit_length === undefined) || (!(func0.call(data, "hit_length")))) && (missing0 = "hit_length")){
-validate82.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema38.required,parentSchema:schema38,data}];
+validate82.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema38, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "hit_length")){
-validate82.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema38,data}];
+validate82.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema38, data)];
 return false;
 break;
 }
@@ -162,18 +147,18 @@ if(data.hit_length !== undefined && func0.call(data, "hit_length")){
 let data0 = data.hit_length;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate82.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/type",keyword:"type",params:{type: "integer"},schema:schema38.properties.hit_length.type,parentSchema:schema38.properties.hit_length,data:data0}];
+validate82.errors = [failure(instancePath+"/hit_length", "type", {type: "integer"}, schema38.properties.hit_length, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate82.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema38.properties.hit_length,data:data0}];
+validate82.errors = [failure(instancePath+"/hit_length", "maximum", {comparison: "<=", limit: 4294967295}, schema38.properties.hit_length, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate82.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema38.properties.hit_length,data:data0}];
+validate82.errors = [failure(instancePath+"/hit_length", "minimum", {comparison: ">=", limit: 0}, schema38.properties.hit_length, data0)];
 return false;
 }
 }
@@ -184,47 +169,38 @@ return false;
 }
 }
 else {
-validate82.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema38.type,parentSchema:schema38,data}];
+validate82.errors = [failure(instancePath, "type", {type: "object"}, schema38, data)];
 return false;
 }
 }
 validate82.errors = vErrors;
 return errors === 0;
 }
-validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate82;
 });
 
 /** Whether a JSON value keeps to the schema of `ResetRequest`. A failed check leaves its reasons in `errors`. */
 export const resetRequestValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema39 = {"title":"ResetRequest","type":"object","additionalProperties":false,"properties":{}};
-function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate83(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate83.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate83.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema39,data}];
+validate83.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema39, data)];
 return false;
 break;
 }
 }
 else {
-validate83.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema39.type,parentSchema:schema39,data}];
+validate83.errors = [failure(instancePath, "type", {type: "object"}, schema39, data)];
 return false;
 }
 }
 validate83.errors = vErrors;
 return errors === 0;
 }
-validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate83;
 });
 
@@ -232,28 +208,21 @@ return validate83;
 export const resetReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema40 = {"title":"ResetReply","type":"object","additionalProperties":false,"required":["ok"],"properties":{"ok":{"type":"boolean"}}};
-function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate84(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate84.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.ok === undefined) || (!(func0.call(data, "ok")))) && (missing0 = "ok")){
-validate84.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema40.required,parentSchema:schema40,data}];
+validate84.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema40, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "ok")){
-validate84.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema40,data}];
+validate84.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema40, data)];
 return false;
 break;
 }
@@ -262,7 +231,7 @@ if(_errs1 === errors){
 if(data.ok !== undefined && func0.call(data, "ok")){
 let data0 = data.ok;
 if(typeof data0 !== "boolean"){
-validate84.errors = [{instancePath:instancePath+"/ok",schemaPath:"#/properties/ok/type",keyword:"type",params:{type: "boolean"},schema:schema40.properties.ok.type,parentSchema:schema40.properties.ok,data:data0}];
+validate84.errors = [failure(instancePath+"/ok", "type", {type: "boolean"}, schema40.properties.ok, data0)];
 return false;
 }
 }
@@ -270,13 +239,12 @@ return false;
 }
 }
 else {
-validate84.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema40.type,parentSchema:schema40,data}];
+validate84.errors = [failure(instancePath, "type", {type: "object"}, schema40, data)];
 return false;
 }
 }
 validate84.errors = vErrors;
 return errors === 0;
 }
-validate84.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate84;
 });

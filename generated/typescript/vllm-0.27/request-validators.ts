@@ -2,35 +2,28 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 import { codePointLength } from "../../../src/wire/text.js";
 
 /** Whether a JSON value keeps to the schema of `LoadSpec`. A failed check leaves its reasons in `errors`. */
 export const loadSpecValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema21 = {"title":"LoadSpec","type":"object","additionalProperties":false,"required":["vllm_cached_tokens","kvpool_cached_tokens","can_load"],"properties":{"vllm_cached_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"kvpool_cached_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"can_load":{"type":"boolean"},"token_len":{"type":"integer","minimum":0,"maximum":9007199254740991}},"x-elsewhere":{"tail_key_boundaries":["vllm-0.31","vllm-0.33"]}};
-function validate54(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate54(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate54.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.vllm_cached_tokens === undefined) || (!(func0.call(data, "vllm_cached_tokens")))) && (missing0 = "vllm_cached_tokens")) || (((data.kvpool_cached_tokens === undefined) || (!(func0.call(data, "kvpool_cached_tokens")))) && (missing0 = "kvpool_cached_tokens"))) || (((data.can_load === undefined) || (!(func0.call(data, "can_load")))) && (missing0 = "can_load"))){
-validate54.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema21.required,parentSchema:schema21,data}];
+validate54.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema21, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((key0 === "vllm_cached_tokens") || (key0 === "kvpool_cached_tokens")) || (key0 === "can_load")) || (key0 === "token_len"))){
-validate54.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema21,data}];
+validate54.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema21, data)];
 return false;
 break;
 }
@@ -40,18 +33,18 @@ if(data.vllm_cached_tokens !== undefined && func0.call(data, "vllm_cached_tokens
 let data0 = data.vllm_cached_tokens;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate54.errors = [{instancePath:instancePath+"/vllm_cached_tokens",schemaPath:"#/properties/vllm_cached_tokens/type",keyword:"type",params:{type: "integer"},schema:schema21.properties.vllm_cached_tokens.type,parentSchema:schema21.properties.vllm_cached_tokens,data:data0}];
+validate54.errors = [failure(instancePath+"/vllm_cached_tokens", "type", {type: "integer"}, schema21.properties.vllm_cached_tokens, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate54.errors = [{instancePath:instancePath+"/vllm_cached_tokens",schemaPath:"#/properties/vllm_cached_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema21.properties.vllm_cached_tokens,data:data0}];
+validate54.errors = [failure(instancePath+"/vllm_cached_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema21.properties.vllm_cached_tokens, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate54.errors = [{instancePath:instancePath+"/vllm_cached_tokens",schemaPath:"#/properties/vllm_cached_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema21.properties.vllm_cached_tokens,data:data0}];
+validate54.errors = [failure(instancePath+"/vllm_cached_tokens", "minimum", {comparison: ">=", limit: 0}, schema21.properties.vllm_cached_tokens, data0)];
 return false;
 }
 }
@@ -67,18 +60,18 @@ if(data.kvpool_cached_tokens !== undefined && func0.call(data, "kvpool_cached_to
 let data1 = data.kvpool_cached_tokens;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate54.errors = [{instancePath:instancePath+"/kvpool_cached_tokens",schemaPath:"#/properties/kvpool_cached_tokens/type",keyword:"type",params:{type: "integer"},schema:schema21.properties.kvpool_cached_tokens.type,parentSchema:schema21.properties.kvpool_cached_tokens,data:data1}];
+validate54.errors = [failure(instancePath+"/kvpool_cached_tokens", "type", {type: "integer"}, schema21.properties.kvpool_cached_tokens, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate54.errors = [{instancePath:instancePath+"/kvpool_cached_tokens",schemaPath:"#/properties/kvpool_cached_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema21.properties.kvpool_cached_tokens,data:data1}];
+validate54.errors = [failure(instancePath+"/kvpool_cached_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema21.properties.kvpool_cached_tokens, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate54.errors = [{instancePath:instancePath+"/kvpool_cached_tokens",schemaPath:"#/properties/kvpool_cached_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema21.properties.kvpool_cached_tokens,data:data1}];
+validate54.errors = [failure(instancePath+"/kvpool_cached_tokens", "minimum", {comparison: ">=", limit: 0}, schema21.properties.kvpool_cached_tokens, data1)];
 return false;
 }
 }
@@ -94,7 +87,7 @@ if(data.can_load !== undefined && func0.call(data, "can_load")){
 let data2 = data.can_load;
 const _errs6 = errors;
 if(typeof data2 !== "boolean"){
-validate54.errors = [{instancePath:instancePath+"/can_load",schemaPath:"#/properties/can_load/type",keyword:"type",params:{type: "boolean"},schema:schema21.properties.can_load.type,parentSchema:schema21.properties.can_load,data:data2}];
+validate54.errors = [failure(instancePath+"/can_load", "type", {type: "boolean"}, schema21.properties.can_load, data2)];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -107,18 +100,18 @@ if(data.token_len !== undefined && func0.call(data, "token_len")){
 let data3 = data.token_len;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate54.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/type",keyword:"type",params:{type: "integer"},schema:schema21.properties.token_len.type,parentSchema:schema21.properties.token_len,data:data3}];
+validate54.errors = [failure(instancePath+"/token_len", "type", {type: "integer"}, schema21.properties.token_len, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate54.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema21.properties.token_len,data:data3}];
+validate54.errors = [failure(instancePath+"/token_len", "maximum", {comparison: "<=", limit: 9007199254740991}, schema21.properties.token_len, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate54.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema21.properties.token_len,data:data3}];
+validate54.errors = [failure(instancePath+"/token_len", "minimum", {comparison: ">=", limit: 0}, schema21.properties.token_len, data3)];
 return false;
 }
 }
@@ -136,14 +129,13 @@ var valid0 = true;
 }
 }
 else {
-validate54.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema21.type,parentSchema:schema21,data}];
+validate54.errors = [failure(instancePath, "type", {type: "object"}, schema21, data)];
 return false;
 }
 }
 validate54.errors = vErrors;
 return errors === 0;
 }
-validate54.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate54;
 });
 
@@ -152,28 +144,21 @@ export const requestTrackerValidator: SchemaValidator = /* @__PURE__ */ lazyVali
 const func0 = Object.prototype.hasOwnProperty;
 const func74 = codePointLength;
 const schema41 = {"title":"RequestTracker","type":"object","additionalProperties":false,"required":["req_id","token_len","allocated_block_ids"],"properties":{"req_id":{"type":"string","minLength":1},"token_len":{"type":"integer","minimum":0,"maximum":9007199254740991},"allocated_block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"num_saved_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"token_ids":{"type":["array","null"],"items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"has_pending_offload":{"type":"boolean"},"prefill_end_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991}},"x-elsewhere":{"partial_tail_sent":["vllm-0.33"]}};
-function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate85(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate85.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id")) || (((data.token_len === undefined) || (!(func0.call(data, "token_len")))) && (missing0 = "token_len"))) || (((data.allocated_block_ids === undefined) || (!(func0.call(data, "allocated_block_ids")))) && (missing0 = "allocated_block_ids"))){
-validate85.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema41.required,parentSchema:schema41,data}];
+validate85.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema41, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "req_id") || (key0 === "token_len")) || (key0 === "allocated_block_ids")) || (key0 === "num_saved_tokens")) || (key0 === "token_ids")) || (key0 === "has_pending_offload")) || (key0 === "prefill_end_tokens"))){
-validate85.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema41,data}];
+validate85.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema41, data)];
 return false;
 break;
 }
@@ -185,12 +170,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func74(data0) < 1){
-validate85.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema41.properties.req_id,data:data0}];
+validate85.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema41.properties.req_id, data0)];
 return false;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema41.properties.req_id.type,parentSchema:schema41.properties.req_id,data:data0}];
+validate85.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema41.properties.req_id, data0)];
 return false;
 }
 }
@@ -204,18 +189,18 @@ if(data.token_len !== undefined && func0.call(data, "token_len")){
 let data1 = data.token_len;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate85.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/type",keyword:"type",params:{type: "integer"},schema:schema41.properties.token_len.type,parentSchema:schema41.properties.token_len,data:data1}];
+validate85.errors = [failure(instancePath+"/token_len", "type", {type: "integer"}, schema41.properties.token_len, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate85.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema41.properties.token_len,data:data1}];
+validate85.errors = [failure(instancePath+"/token_len", "maximum", {comparison: "<=", limit: 9007199254740991}, schema41.properties.token_len, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate85.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema41.properties.token_len,data:data1}];
+validate85.errors = [failure(instancePath+"/token_len", "minimum", {comparison: ">=", limit: 0}, schema41.properties.token_len, data1)];
 return false;
 }
 }
@@ -245,18 +230,18 @@ for(let i1=0; i1<len1; i1++){
 let data4 = data3[i1];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate85.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/allocated_block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema41.properties.allocated_block_ids.items.items.type,parentSchema:schema41.properties.allocated_block_ids.items.items,data:data4}];
+validate85.errors = [failure(instancePath+"/allocated_block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema41.properties.allocated_block_ids.items.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate85.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/allocated_block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema41.properties.allocated_block_ids.items.items,data:data4}];
+validate85.errors = [failure(instancePath+"/allocated_block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema41.properties.allocated_block_ids.items.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate85.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/allocated_block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema41.properties.allocated_block_ids.items.items,data:data4}];
+validate85.errors = [failure(instancePath+"/allocated_block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema41.properties.allocated_block_ids.items.items, data4)];
 return false;
 }
 }
@@ -269,7 +254,7 @@ break;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0,schemaPath:"#/properties/allocated_block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema41.properties.allocated_block_ids.items.type,parentSchema:schema41.properties.allocated_block_ids.items,data:data3}];
+validate85.errors = [failure(instancePath+"/allocated_block_ids/" + i0, "type", {type: "array"}, schema41.properties.allocated_block_ids.items, data3)];
 return false;
 }
 }
@@ -280,7 +265,7 @@ break;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/allocated_block_ids",schemaPath:"#/properties/allocated_block_ids/type",keyword:"type",params:{type: "array"},schema:schema41.properties.allocated_block_ids.type,parentSchema:schema41.properties.allocated_block_ids,data:data2}];
+validate85.errors = [failure(instancePath+"/allocated_block_ids", "type", {type: "array"}, schema41.properties.allocated_block_ids, data2)];
 return false;
 }
 }
@@ -294,18 +279,18 @@ if(data.num_saved_tokens !== undefined && func0.call(data, "num_saved_tokens")){
 let data5 = data.num_saved_tokens;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate85.errors = [{instancePath:instancePath+"/num_saved_tokens",schemaPath:"#/properties/num_saved_tokens/type",keyword:"type",params:{type: "integer"},schema:schema41.properties.num_saved_tokens.type,parentSchema:schema41.properties.num_saved_tokens,data:data5}];
+validate85.errors = [failure(instancePath+"/num_saved_tokens", "type", {type: "integer"}, schema41.properties.num_saved_tokens, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate85.errors = [{instancePath:instancePath+"/num_saved_tokens",schemaPath:"#/properties/num_saved_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema41.properties.num_saved_tokens,data:data5}];
+validate85.errors = [failure(instancePath+"/num_saved_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema41.properties.num_saved_tokens, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate85.errors = [{instancePath:instancePath+"/num_saved_tokens",schemaPath:"#/properties/num_saved_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema41.properties.num_saved_tokens,data:data5}];
+validate85.errors = [failure(instancePath+"/num_saved_tokens", "minimum", {comparison: ">=", limit: 0}, schema41.properties.num_saved_tokens, data5)];
 return false;
 }
 }
@@ -321,7 +306,7 @@ if(data.token_ids !== undefined && func0.call(data, "token_ids")){
 let data6 = data.token_ids;
 const _errs14 = errors;
 if((!(Array.isArray(data6))) && (data6 !== null)){
-validate85.errors = [{instancePath:instancePath+"/token_ids",schemaPath:"#/properties/token_ids/type",keyword:"type",params:{type: schema41.properties.token_ids.type},schema:schema41.properties.token_ids.type,parentSchema:schema41.properties.token_ids,data:data6}];
+validate85.errors = [failure(instancePath+"/token_ids", "type", {type: schema41.properties.token_ids.type}, schema41.properties.token_ids, data6)];
 return false;
 }
 if(errors === _errs14){
@@ -332,18 +317,18 @@ for(let i2=0; i2<len2; i2++){
 let data7 = data6[i2];
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate85.errors = [{instancePath:instancePath+"/token_ids/" + i2,schemaPath:"#/properties/token_ids/items/type",keyword:"type",params:{type: "integer"},schema:schema41.properties.token_ids.items.type,parentSchema:schema41.properties.token_ids.items,data:data7}];
+validate85.errors = [failure(instancePath+"/token_ids/" + i2, "type", {type: "integer"}, schema41.properties.token_ids.items, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate85.errors = [{instancePath:instancePath+"/token_ids/" + i2,schemaPath:"#/properties/token_ids/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema41.properties.token_ids.items,data:data7}];
+validate85.errors = [failure(instancePath+"/token_ids/" + i2, "maximum", {comparison: "<=", limit: 9007199254740991}, schema41.properties.token_ids.items, data7)];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate85.errors = [{instancePath:instancePath+"/token_ids/" + i2,schemaPath:"#/properties/token_ids/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema41.properties.token_ids.items,data:data7}];
+validate85.errors = [failure(instancePath+"/token_ids/" + i2, "minimum", {comparison: ">=", limit: 0}, schema41.properties.token_ids.items, data7)];
 return false;
 }
 }
@@ -366,7 +351,7 @@ if(data.has_pending_offload !== undefined && func0.call(data, "has_pending_offlo
 let data8 = data.has_pending_offload;
 const _errs18 = errors;
 if(typeof data8 !== "boolean"){
-validate85.errors = [{instancePath:instancePath+"/has_pending_offload",schemaPath:"#/properties/has_pending_offload/type",keyword:"type",params:{type: "boolean"},schema:schema41.properties.has_pending_offload.type,parentSchema:schema41.properties.has_pending_offload,data:data8}];
+validate85.errors = [failure(instancePath+"/has_pending_offload", "type", {type: "boolean"}, schema41.properties.has_pending_offload, data8)];
 return false;
 }
 var valid0 = _errs18 === errors;
@@ -379,18 +364,18 @@ if(data.prefill_end_tokens !== undefined && func0.call(data, "prefill_end_tokens
 let data9 = data.prefill_end_tokens;
 const _errs20 = errors;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-validate85.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/type",keyword:"type",params:{type: "integer"},schema:schema41.properties.prefill_end_tokens.type,parentSchema:schema41.properties.prefill_end_tokens,data:data9}];
+validate85.errors = [failure(instancePath+"/prefill_end_tokens", "type", {type: "integer"}, schema41.properties.prefill_end_tokens, data9)];
 return false;
 }
 if(errors === _errs20){
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-validate85.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema41.properties.prefill_end_tokens,data:data9}];
+validate85.errors = [failure(instancePath+"/prefill_end_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema41.properties.prefill_end_tokens, data9)];
 return false;
 }
 else {
 if(data9 < 0 || isNaN(data9)){
-validate85.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema41.properties.prefill_end_tokens,data:data9}];
+validate85.errors = [failure(instancePath+"/prefill_end_tokens", "minimum", {comparison: ">=", limit: 0}, schema41.properties.prefill_end_tokens, data9)];
 return false;
 }
 }
@@ -411,34 +396,26 @@ var valid0 = true;
 }
 }
 else {
-validate85.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema41.type,parentSchema:schema41,data}];
+validate85.errors = [failure(instancePath, "type", {type: "object"}, schema41, data)];
 return false;
 }
 }
 validate85.errors = vErrors;
 return errors === 0;
 }
-validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate85;
 });
 
 /** Whether a JSON value keeps to the schema of `PartialTailOffload`. A failed check leaves its reasons in `errors`. */
 export const partialTailOffloadValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema22 = {"title":"PartialTailOffload","x-type":"tuple","x-names":["group_id","cow_block_id","boundary_tokens"],"type":"array","minItems":3,"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":0,"maximum":9007199254740991}]};
-function validate56(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate56(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate56.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(Array.isArray(data)){
 if(data.length < 3){
-validate56.errors = [{instancePath,schemaPath:"#/minItems",keyword:"minItems",params:{limit: 3},schema:3,parentSchema:schema22,data}];
+validate56.errors = [failure(instancePath, "minItems", {limit: 3}, schema22, data)];
 return false;
 }
 else {
@@ -447,18 +424,18 @@ if(len0 > 0){
 let data0 = data[0];
 const _errs1 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate56.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema22.prefixItems[0].type,parentSchema:schema22.prefixItems[0],data:data0}];
+validate56.errors = [failure(instancePath+"/0", "type", {type: "integer"}, schema22.prefixItems[0], data0)];
 return false;
 }
 if(errors === _errs1){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate56.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema22.prefixItems[0],data:data0}];
+validate56.errors = [failure(instancePath+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema22.prefixItems[0], data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate56.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema22.prefixItems[0],data:data0}];
+validate56.errors = [failure(instancePath+"/0", "minimum", {comparison: ">=", limit: 0}, schema22.prefixItems[0], data0)];
 return false;
 }
 }
@@ -471,18 +448,18 @@ if(len0 > 1){
 let data1 = data[1];
 const _errs3 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate56.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema22.prefixItems[1].type,parentSchema:schema22.prefixItems[1],data:data1}];
+validate56.errors = [failure(instancePath+"/1", "type", {type: "integer"}, schema22.prefixItems[1], data1)];
 return false;
 }
 if(errors === _errs3){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate56.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema22.prefixItems[1],data:data1}];
+validate56.errors = [failure(instancePath+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema22.prefixItems[1], data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate56.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema22.prefixItems[1],data:data1}];
+validate56.errors = [failure(instancePath+"/1", "minimum", {comparison: ">=", limit: 0}, schema22.prefixItems[1], data1)];
 return false;
 }
 }
@@ -495,18 +472,18 @@ if(len0 > 2){
 let data2 = data[2];
 const _errs5 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate56.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/type",keyword:"type",params:{type: "integer"},schema:schema22.prefixItems[2].type,parentSchema:schema22.prefixItems[2],data:data2}];
+validate56.errors = [failure(instancePath+"/2", "type", {type: "integer"}, schema22.prefixItems[2], data2)];
 return false;
 }
 if(errors === _errs5){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 9007199254740991 || isNaN(data2)){
-validate56.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema22.prefixItems[2],data:data2}];
+validate56.errors = [failure(instancePath+"/2", "maximum", {comparison: "<=", limit: 9007199254740991}, schema22.prefixItems[2], data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate56.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema22.prefixItems[2],data:data2}];
+validate56.errors = [failure(instancePath+"/2", "minimum", {comparison: ">=", limit: 0}, schema22.prefixItems[2], data2)];
 return false;
 }
 }
@@ -517,7 +494,7 @@ var valid0 = _errs5 === errors;
 if(valid0){
 const len1 = data.length;
 if(!(len1 <= 3)){
-validate56.errors = [{instancePath,schemaPath:"#/items",keyword:"items",params:{limit: 3},schema:false,parentSchema:schema22,data}];
+validate56.errors = [failure(instancePath, "items", {limit: 3}, schema22, data)];
 return false;
 }
 }
@@ -526,14 +503,13 @@ return false;
 }
 }
 else {
-validate56.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "array"},schema:schema22.type,parentSchema:schema22,data}];
+validate56.errors = [failure(instancePath, "type", {type: "array"}, schema22, data)];
 return false;
 }
 }
 validate56.errors = vErrors;
 return errors === 0;
 }
-validate56.evaluated = {"items":true,"dynamicProps":false,"dynamicItems":false};
 return validate56;
 });
 
@@ -545,16 +521,9 @@ const func0 = Object.prototype.hasOwnProperty;
 const func74 = codePointLength;
 const schema20 = {"title":"ReqMeta","type":"object","additionalProperties":false,"required":["req_id","token_len_chunk","block_ids","block_hashes"],"not":{"required":["can_save","load_spec"],"properties":{"can_save":{"const":true},"load_spec":{"type":"object","required":["can_load"],"properties":{"can_load":{"const":true}}}}},"x-rule":"a ReqMeta never both saves and loads: can_save and load_spec.can_load are not both true","properties":{"req_id":{"type":"string","minLength":1},"token_len_chunk":{"type":"integer","minimum":0,"maximum":9007199254740991},"block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"block_hashes":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{2})+$","x-type":"bytes","x-rule":"a block hash of at least one byte as lower-case hex, two digits a byte"}},"can_save":{"type":["boolean","null"]},"load_spec":{"anyOf":[{"$ref":"LoadSpec"},{"type":"null"}]},"is_last_chunk":{"type":["boolean","null"]},"current_event":{"type":"null","x-type":"absent"},"token_ids":{"type":["array","null"],"items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"num_prompt_tokens":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"partial_tail_offloads":{"type":["array","null"],"items":{"$ref":"PartialTailOffload"}}},"x-elsewhere":{"token_ids_start":["vllm-0.31","vllm-0.33"],"prefill_end_tokens":["vllm-0.33"],"store_job_id":["vllm-0.31","vllm-0.33"],"boundary_state_offloads":["vllm-0.31"],"boundary_puts":["vllm-0.33"],"completed_token_len":["vllm-0.33"],"publish_partial_tail":["vllm-0.33"]}};
 const pattern3 = new RegExp("^(?:[0-9a-f]{2})+$", "u");
-function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate53(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate53.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 const _errs2 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -640,7 +609,7 @@ var valid1 = true;
 }
 var valid0 = _errs2 === errors;
 if(valid0){
-validate53.errors = [{instancePath,schemaPath:"#/not",keyword:"not",params:{},schema:schema20.not,parentSchema:schema20,data}];
+validate53.errors = [failure(instancePath, "not", {}, schema20, data)];
 return false;
 }
 else {
@@ -658,14 +627,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing2;
 if((((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing2 = "req_id")) || (((data.token_len_chunk === undefined) || (!(func0.call(data, "token_len_chunk")))) && (missing2 = "token_len_chunk"))) || (((data.block_ids === undefined) || (!(func0.call(data, "block_ids")))) && (missing2 = "block_ids"))) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing2 = "block_hashes"))){
-validate53.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing2},schema:schema20.required,parentSchema:schema20,data}];
+validate53.errors = [failure(instancePath, "required", {missingProperty: missing2}, schema20, data)];
 return false;
 }
 else {
 const _errs7 = errors;
 for(const key0 of Object.keys(data)){
 if(!(func0.call(schema20.properties, key0))){
-validate53.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema20,data}];
+validate53.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema20, data)];
 return false;
 break;
 }
@@ -677,12 +646,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func74(data3) < 1){
-validate53.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema20.properties.req_id,data:data3}];
+validate53.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema20.properties.req_id, data3)];
 return false;
 }
 }
 else {
-validate53.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema20.properties.req_id.type,parentSchema:schema20.properties.req_id,data:data3}];
+validate53.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema20.properties.req_id, data3)];
 return false;
 }
 }
@@ -696,18 +665,18 @@ if(data.token_len_chunk !== undefined && func0.call(data, "token_len_chunk")){
 let data4 = data.token_len_chunk;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate53.errors = [{instancePath:instancePath+"/token_len_chunk",schemaPath:"#/properties/token_len_chunk/type",keyword:"type",params:{type: "integer"},schema:schema20.properties.token_len_chunk.type,parentSchema:schema20.properties.token_len_chunk,data:data4}];
+validate53.errors = [failure(instancePath+"/token_len_chunk", "type", {type: "integer"}, schema20.properties.token_len_chunk, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate53.errors = [{instancePath:instancePath+"/token_len_chunk",schemaPath:"#/properties/token_len_chunk/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema20.properties.token_len_chunk,data:data4}];
+validate53.errors = [failure(instancePath+"/token_len_chunk", "maximum", {comparison: "<=", limit: 9007199254740991}, schema20.properties.token_len_chunk, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate53.errors = [{instancePath:instancePath+"/token_len_chunk",schemaPath:"#/properties/token_len_chunk/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema20.properties.token_len_chunk,data:data4}];
+validate53.errors = [failure(instancePath+"/token_len_chunk", "minimum", {comparison: ">=", limit: 0}, schema20.properties.token_len_chunk, data4)];
 return false;
 }
 }
@@ -737,18 +706,18 @@ for(let i1=0; i1<len1; i1++){
 let data7 = data6[i1];
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate53.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema20.properties.block_ids.items.items.type,parentSchema:schema20.properties.block_ids.items.items,data:data7}];
+validate53.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema20.properties.block_ids.items.items, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate53.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema20.properties.block_ids.items.items,data:data7}];
+validate53.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema20.properties.block_ids.items.items, data7)];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate53.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema20.properties.block_ids.items.items,data:data7}];
+validate53.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema20.properties.block_ids.items.items, data7)];
 return false;
 }
 }
@@ -761,7 +730,7 @@ break;
 }
 }
 else {
-validate53.errors = [{instancePath:instancePath+"/block_ids/" + i0,schemaPath:"#/properties/block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema20.properties.block_ids.items.type,parentSchema:schema20.properties.block_ids.items,data:data6}];
+validate53.errors = [failure(instancePath+"/block_ids/" + i0, "type", {type: "array"}, schema20.properties.block_ids.items, data6)];
 return false;
 }
 }
@@ -772,7 +741,7 @@ break;
 }
 }
 else {
-validate53.errors = [{instancePath:instancePath+"/block_ids",schemaPath:"#/properties/block_ids/type",keyword:"type",params:{type: "array"},schema:schema20.properties.block_ids.type,parentSchema:schema20.properties.block_ids,data:data5}];
+validate53.errors = [failure(instancePath+"/block_ids", "type", {type: "array"}, schema20.properties.block_ids, data5)];
 return false;
 }
 }
@@ -795,12 +764,12 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data9 === "string"){
 if(!pattern3.test(data9)){
-validate53.errors = [{instancePath:instancePath+"/block_hashes/" + i2,schemaPath:"#/properties/block_hashes/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})+$"},schema:"^(?:[0-9a-f]{2})+$",parentSchema:schema20.properties.block_hashes.items,data:data9}];
+validate53.errors = [failure(instancePath+"/block_hashes/" + i2, "pattern", {pattern: "^(?:[0-9a-f]{2})+$"}, schema20.properties.block_hashes.items, data9)];
 return false;
 }
 }
 else {
-validate53.errors = [{instancePath:instancePath+"/block_hashes/" + i2,schemaPath:"#/properties/block_hashes/items/type",keyword:"type",params:{type: "string"},schema:schema20.properties.block_hashes.items.type,parentSchema:schema20.properties.block_hashes.items,data:data9}];
+validate53.errors = [failure(instancePath+"/block_hashes/" + i2, "type", {type: "string"}, schema20.properties.block_hashes.items, data9)];
 return false;
 }
 }
@@ -811,7 +780,7 @@ break;
 }
 }
 else {
-validate53.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "array"},schema:schema20.properties.block_hashes.type,parentSchema:schema20.properties.block_hashes,data:data8}];
+validate53.errors = [failure(instancePath+"/block_hashes", "type", {type: "array"}, schema20.properties.block_hashes, data8)];
 return false;
 }
 }
@@ -825,7 +794,7 @@ if(data.can_save !== undefined && func0.call(data, "can_save")){
 let data10 = data.can_save;
 const _errs22 = errors;
 if((typeof data10 !== "boolean") && (data10 !== null)){
-validate53.errors = [{instancePath:instancePath+"/can_save",schemaPath:"#/properties/can_save/type",keyword:"type",params:{type: schema20.properties.can_save.type},schema:schema20.properties.can_save.type,parentSchema:schema20.properties.can_save,data:data10}];
+validate53.errors = [failure(instancePath+"/can_save", "type", {type: schema20.properties.can_save.type}, schema20.properties.can_save, data10)];
 return false;
 }
 var valid3 = _errs22 === errors;
@@ -840,7 +809,7 @@ const _errs24 = errors;
 const _errs25 = errors;
 let valid7 = false;
 const _errs26 = errors;
-if(!(validate54(data11, {instancePath:instancePath+"/load_spec",parentData:data,parentDataProperty:"load_spec",rootData,dynamicAnchors}))){
+if(!(validate54(data11, {instancePath:instancePath+"/load_spec"}))){
 vErrors = vErrors === null ? validate54.errors : vErrors.concat(validate54.errors);
 errors = vErrors.length;
 }
@@ -848,7 +817,7 @@ var _valid0 = _errs26 === errors;
 valid7 = valid7 || _valid0;
 const _errs27 = errors;
 if(data11 !== null){
-const err5 = {instancePath:instancePath+"/load_spec",schemaPath:"#/properties/load_spec/anyOf/1/type",keyword:"type",params:{type: "null"},schema:schema20.properties.load_spec.anyOf[1].type,parentSchema:schema20.properties.load_spec.anyOf[1],data:data11};
+const err5 = failure(instancePath+"/load_spec", "type", {type: "null"}, schema20.properties.load_spec.anyOf[1], data11);
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -860,7 +829,7 @@ errors++;
 var _valid0 = _errs27 === errors;
 valid7 = valid7 || _valid0;
 if(!valid7){
-const err6 = {instancePath:instancePath+"/load_spec",schemaPath:"#/properties/load_spec/anyOf",keyword:"anyOf",params:{},schema:schema20.properties.load_spec.anyOf,parentSchema:schema20.properties.load_spec,data:data11};
+const err6 = failure(instancePath+"/load_spec", "anyOf", {}, schema20.properties.load_spec, data11);
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -892,7 +861,7 @@ if(data.is_last_chunk !== undefined && func0.call(data, "is_last_chunk")){
 let data12 = data.is_last_chunk;
 const _errs29 = errors;
 if((typeof data12 !== "boolean") && (data12 !== null)){
-validate53.errors = [{instancePath:instancePath+"/is_last_chunk",schemaPath:"#/properties/is_last_chunk/type",keyword:"type",params:{type: schema20.properties.is_last_chunk.type},schema:schema20.properties.is_last_chunk.type,parentSchema:schema20.properties.is_last_chunk,data:data12}];
+validate53.errors = [failure(instancePath+"/is_last_chunk", "type", {type: schema20.properties.is_last_chunk.type}, schema20.properties.is_last_chunk, data12)];
 return false;
 }
 var valid3 = _errs29 === errors;
@@ -905,7 +874,7 @@ if(data.current_event !== undefined && func0.call(data, "current_event")){
 let data13 = data.current_event;
 const _errs31 = errors;
 if(data13 !== null){
-validate53.errors = [{instancePath:instancePath+"/current_event",schemaPath:"#/properties/current_event/type",keyword:"type",params:{type: "null"},schema:schema20.properties.current_event.type,parentSchema:schema20.properties.current_event,data:data13}];
+validate53.errors = [failure(instancePath+"/current_event", "type", {type: "null"}, schema20.properties.current_event, data13)];
 return false;
 }
 var valid3 = _errs31 === errors;
@@ -918,7 +887,7 @@ if(data.token_ids !== undefined && func0.call(data, "token_ids")){
 let data14 = data.token_ids;
 const _errs33 = errors;
 if((!(Array.isArray(data14))) && (data14 !== null)){
-validate53.errors = [{instancePath:instancePath+"/token_ids",schemaPath:"#/properties/token_ids/type",keyword:"type",params:{type: schema20.properties.token_ids.type},schema:schema20.properties.token_ids.type,parentSchema:schema20.properties.token_ids,data:data14}];
+validate53.errors = [failure(instancePath+"/token_ids", "type", {type: schema20.properties.token_ids.type}, schema20.properties.token_ids, data14)];
 return false;
 }
 if(errors === _errs33){
@@ -929,18 +898,18 @@ for(let i3=0; i3<len3; i3++){
 let data15 = data14[i3];
 const _errs35 = errors;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-validate53.errors = [{instancePath:instancePath+"/token_ids/" + i3,schemaPath:"#/properties/token_ids/items/type",keyword:"type",params:{type: "integer"},schema:schema20.properties.token_ids.items.type,parentSchema:schema20.properties.token_ids.items,data:data15}];
+validate53.errors = [failure(instancePath+"/token_ids/" + i3, "type", {type: "integer"}, schema20.properties.token_ids.items, data15)];
 return false;
 }
 if(errors === _errs35){
 if((typeof data15 == "number") && (isFinite(data15))){
 if(data15 > 9007199254740991 || isNaN(data15)){
-validate53.errors = [{instancePath:instancePath+"/token_ids/" + i3,schemaPath:"#/properties/token_ids/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema20.properties.token_ids.items,data:data15}];
+validate53.errors = [failure(instancePath+"/token_ids/" + i3, "maximum", {comparison: "<=", limit: 9007199254740991}, schema20.properties.token_ids.items, data15)];
 return false;
 }
 else {
 if(data15 < 0 || isNaN(data15)){
-validate53.errors = [{instancePath:instancePath+"/token_ids/" + i3,schemaPath:"#/properties/token_ids/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema20.properties.token_ids.items,data:data15}];
+validate53.errors = [failure(instancePath+"/token_ids/" + i3, "minimum", {comparison: ">=", limit: 0}, schema20.properties.token_ids.items, data15)];
 return false;
 }
 }
@@ -963,18 +932,18 @@ if(data.num_prompt_tokens !== undefined && func0.call(data, "num_prompt_tokens")
 let data16 = data.num_prompt_tokens;
 const _errs37 = errors;
 if((!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))) && (data16 !== null)){
-validate53.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/type",keyword:"type",params:{type: schema20.properties.num_prompt_tokens.type},schema:schema20.properties.num_prompt_tokens.type,parentSchema:schema20.properties.num_prompt_tokens,data:data16}];
+validate53.errors = [failure(instancePath+"/num_prompt_tokens", "type", {type: schema20.properties.num_prompt_tokens.type}, schema20.properties.num_prompt_tokens, data16)];
 return false;
 }
 if(errors === _errs37){
 if((typeof data16 == "number") && (isFinite(data16))){
 if(data16 > 9007199254740991 || isNaN(data16)){
-validate53.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema20.properties.num_prompt_tokens,data:data16}];
+validate53.errors = [failure(instancePath+"/num_prompt_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema20.properties.num_prompt_tokens, data16)];
 return false;
 }
 else {
 if(data16 < 0 || isNaN(data16)){
-validate53.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema20.properties.num_prompt_tokens,data:data16}];
+validate53.errors = [failure(instancePath+"/num_prompt_tokens", "minimum", {comparison: ">=", limit: 0}, schema20.properties.num_prompt_tokens, data16)];
 return false;
 }
 }
@@ -990,7 +959,7 @@ if(data.partial_tail_offloads !== undefined && func0.call(data, "partial_tail_of
 let data17 = data.partial_tail_offloads;
 const _errs39 = errors;
 if((!(Array.isArray(data17))) && (data17 !== null)){
-validate53.errors = [{instancePath:instancePath+"/partial_tail_offloads",schemaPath:"#/properties/partial_tail_offloads/type",keyword:"type",params:{type: schema20.properties.partial_tail_offloads.type},schema:schema20.properties.partial_tail_offloads.type,parentSchema:schema20.properties.partial_tail_offloads,data:data17}];
+validate53.errors = [failure(instancePath+"/partial_tail_offloads", "type", {type: schema20.properties.partial_tail_offloads.type}, schema20.properties.partial_tail_offloads, data17)];
 return false;
 }
 if(errors === _errs39){
@@ -999,7 +968,7 @@ var valid9 = true;
 const len4 = data17.length;
 for(let i4=0; i4<len4; i4++){
 const _errs41 = errors;
-if(!(validate56(data17[i4], {instancePath:instancePath+"/partial_tail_offloads/" + i4,parentData:data17,parentDataProperty:i4,rootData,dynamicAnchors}))){
+if(!(validate56(data17[i4], {instancePath:instancePath+"/partial_tail_offloads/" + i4}))){
 vErrors = vErrors === null ? validate56.errors : vErrors.concat(validate56.errors);
 errors = vErrors.length;
 }
@@ -1029,13 +998,12 @@ var valid3 = true;
 }
 }
 else {
-validate53.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema20.type,parentSchema:schema20,data}];
+validate53.errors = [failure(instancePath, "type", {type: "object"}, schema20, data)];
 return false;
 }
 }
 validate53.errors = vErrors;
 return errors === 0;
 }
-validate53.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate53;
 });

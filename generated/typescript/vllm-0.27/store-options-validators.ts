@@ -2,28 +2,21 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `CallOptions`. A failed check leaves its reasons in `errors`. */
 export const callOptionsValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema42 = {"title":"CallOptions","type":"object","additionalProperties":false,"required":[],"properties":{"deadline_ms":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991}}};
-function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate86(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate86.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "deadline_ms")){
-validate86.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema42,data}];
+validate86.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema42, data)];
 return false;
 break;
 }
@@ -33,18 +26,18 @@ if(data.deadline_ms !== undefined && func0.call(data, "deadline_ms")){
 let data0 = data.deadline_ms;
 const _errs2 = errors;
 if((!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))) && (data0 !== null)){
-validate86.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/type",keyword:"type",params:{type: schema42.properties.deadline_ms.type},schema:schema42.properties.deadline_ms.type,parentSchema:schema42.properties.deadline_ms,data:data0}];
+validate86.errors = [failure(instancePath+"/deadline_ms", "type", {type: schema42.properties.deadline_ms.type}, schema42.properties.deadline_ms, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate86.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema42.properties.deadline_ms,data:data0}];
+validate86.errors = [failure(instancePath+"/deadline_ms", "maximum", {comparison: "<=", limit: 9007199254740991}, schema42.properties.deadline_ms, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate86.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema42.properties.deadline_ms,data:data0}];
+validate86.errors = [failure(instancePath+"/deadline_ms", "minimum", {comparison: ">=", limit: 0}, schema42.properties.deadline_ms, data0)];
 return false;
 }
 }
@@ -54,14 +47,13 @@ return false;
 }
 }
 else {
-validate86.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema42.type,parentSchema:schema42,data}];
+validate86.errors = [failure(instancePath, "type", {type: "object"}, schema42, data)];
 return false;
 }
 }
 validate86.errors = vErrors;
 return errors === 0;
 }
-validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate86;
 });
 
@@ -69,22 +61,15 @@ return validate86;
 export const putOptionsValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema43 = {"title":"PutOptions","type":"object","additionalProperties":false,"required":[],"properties":{"deadline_ms":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"replica_num":{"type":"integer","minimum":0,"maximum":9007199254740991},"with_soft_pin":{"type":"boolean"},"soft_pin_ttl_ms":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"with_hard_pin":{"type":"boolean"},"preferred_segments":{"type":"array","items":{"type":"string"}},"group_ids":{"type":["array","null"],"items":{"type":"string"}}}};
-function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate87(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate87.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "deadline_ms") || (key0 === "replica_num")) || (key0 === "with_soft_pin")) || (key0 === "soft_pin_ttl_ms")) || (key0 === "with_hard_pin")) || (key0 === "preferred_segments")) || (key0 === "group_ids"))){
-validate87.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema43,data}];
+validate87.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema43, data)];
 return false;
 break;
 }
@@ -94,18 +79,18 @@ if(data.deadline_ms !== undefined && func0.call(data, "deadline_ms")){
 let data0 = data.deadline_ms;
 const _errs2 = errors;
 if((!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))) && (data0 !== null)){
-validate87.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/type",keyword:"type",params:{type: schema43.properties.deadline_ms.type},schema:schema43.properties.deadline_ms.type,parentSchema:schema43.properties.deadline_ms,data:data0}];
+validate87.errors = [failure(instancePath+"/deadline_ms", "type", {type: schema43.properties.deadline_ms.type}, schema43.properties.deadline_ms, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate87.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema43.properties.deadline_ms,data:data0}];
+validate87.errors = [failure(instancePath+"/deadline_ms", "maximum", {comparison: "<=", limit: 9007199254740991}, schema43.properties.deadline_ms, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate87.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema43.properties.deadline_ms,data:data0}];
+validate87.errors = [failure(instancePath+"/deadline_ms", "minimum", {comparison: ">=", limit: 0}, schema43.properties.deadline_ms, data0)];
 return false;
 }
 }
@@ -121,18 +106,18 @@ if(data.replica_num !== undefined && func0.call(data, "replica_num")){
 let data1 = data.replica_num;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate87.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/type",keyword:"type",params:{type: "integer"},schema:schema43.properties.replica_num.type,parentSchema:schema43.properties.replica_num,data:data1}];
+validate87.errors = [failure(instancePath+"/replica_num", "type", {type: "integer"}, schema43.properties.replica_num, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate87.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema43.properties.replica_num,data:data1}];
+validate87.errors = [failure(instancePath+"/replica_num", "maximum", {comparison: "<=", limit: 9007199254740991}, schema43.properties.replica_num, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate87.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema43.properties.replica_num,data:data1}];
+validate87.errors = [failure(instancePath+"/replica_num", "minimum", {comparison: ">=", limit: 0}, schema43.properties.replica_num, data1)];
 return false;
 }
 }
@@ -148,7 +133,7 @@ if(data.with_soft_pin !== undefined && func0.call(data, "with_soft_pin")){
 let data2 = data.with_soft_pin;
 const _errs6 = errors;
 if(typeof data2 !== "boolean"){
-validate87.errors = [{instancePath:instancePath+"/with_soft_pin",schemaPath:"#/properties/with_soft_pin/type",keyword:"type",params:{type: "boolean"},schema:schema43.properties.with_soft_pin.type,parentSchema:schema43.properties.with_soft_pin,data:data2}];
+validate87.errors = [failure(instancePath+"/with_soft_pin", "type", {type: "boolean"}, schema43.properties.with_soft_pin, data2)];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -161,18 +146,18 @@ if(data.soft_pin_ttl_ms !== undefined && func0.call(data, "soft_pin_ttl_ms")){
 let data3 = data.soft_pin_ttl_ms;
 const _errs8 = errors;
 if((!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))) && (data3 !== null)){
-validate87.errors = [{instancePath:instancePath+"/soft_pin_ttl_ms",schemaPath:"#/properties/soft_pin_ttl_ms/type",keyword:"type",params:{type: schema43.properties.soft_pin_ttl_ms.type},schema:schema43.properties.soft_pin_ttl_ms.type,parentSchema:schema43.properties.soft_pin_ttl_ms,data:data3}];
+validate87.errors = [failure(instancePath+"/soft_pin_ttl_ms", "type", {type: schema43.properties.soft_pin_ttl_ms.type}, schema43.properties.soft_pin_ttl_ms, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate87.errors = [{instancePath:instancePath+"/soft_pin_ttl_ms",schemaPath:"#/properties/soft_pin_ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema43.properties.soft_pin_ttl_ms,data:data3}];
+validate87.errors = [failure(instancePath+"/soft_pin_ttl_ms", "maximum", {comparison: "<=", limit: 9007199254740991}, schema43.properties.soft_pin_ttl_ms, data3)];
 return false;
 }
 else {
 if(data3 < 1 || isNaN(data3)){
-validate87.errors = [{instancePath:instancePath+"/soft_pin_ttl_ms",schemaPath:"#/properties/soft_pin_ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema43.properties.soft_pin_ttl_ms,data:data3}];
+validate87.errors = [failure(instancePath+"/soft_pin_ttl_ms", "minimum", {comparison: ">=", limit: 1}, schema43.properties.soft_pin_ttl_ms, data3)];
 return false;
 }
 }
@@ -188,7 +173,7 @@ if(data.with_hard_pin !== undefined && func0.call(data, "with_hard_pin")){
 let data4 = data.with_hard_pin;
 const _errs10 = errors;
 if(typeof data4 !== "boolean"){
-validate87.errors = [{instancePath:instancePath+"/with_hard_pin",schemaPath:"#/properties/with_hard_pin/type",keyword:"type",params:{type: "boolean"},schema:schema43.properties.with_hard_pin.type,parentSchema:schema43.properties.with_hard_pin,data:data4}];
+validate87.errors = [failure(instancePath+"/with_hard_pin", "type", {type: "boolean"}, schema43.properties.with_hard_pin, data4)];
 return false;
 }
 var valid0 = _errs10 === errors;
@@ -208,7 +193,7 @@ for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 const _errs14 = errors;
 if(typeof data6 !== "string"){
-validate87.errors = [{instancePath:instancePath+"/preferred_segments/" + i0,schemaPath:"#/properties/preferred_segments/items/type",keyword:"type",params:{type: "string"},schema:schema43.properties.preferred_segments.items.type,parentSchema:schema43.properties.preferred_segments.items,data:data6}];
+validate87.errors = [failure(instancePath+"/preferred_segments/" + i0, "type", {type: "string"}, schema43.properties.preferred_segments.items, data6)];
 return false;
 }
 var valid1 = _errs14 === errors;
@@ -218,7 +203,7 @@ break;
 }
 }
 else {
-validate87.errors = [{instancePath:instancePath+"/preferred_segments",schemaPath:"#/properties/preferred_segments/type",keyword:"type",params:{type: "array"},schema:schema43.properties.preferred_segments.type,parentSchema:schema43.properties.preferred_segments,data:data5}];
+validate87.errors = [failure(instancePath+"/preferred_segments", "type", {type: "array"}, schema43.properties.preferred_segments, data5)];
 return false;
 }
 }
@@ -232,7 +217,7 @@ if(data.group_ids !== undefined && func0.call(data, "group_ids")){
 let data7 = data.group_ids;
 const _errs16 = errors;
 if((!(Array.isArray(data7))) && (data7 !== null)){
-validate87.errors = [{instancePath:instancePath+"/group_ids",schemaPath:"#/properties/group_ids/type",keyword:"type",params:{type: schema43.properties.group_ids.type},schema:schema43.properties.group_ids.type,parentSchema:schema43.properties.group_ids,data:data7}];
+validate87.errors = [failure(instancePath+"/group_ids", "type", {type: schema43.properties.group_ids.type}, schema43.properties.group_ids, data7)];
 return false;
 }
 if(errors === _errs16){
@@ -243,7 +228,7 @@ for(let i1=0; i1<len1; i1++){
 let data8 = data7[i1];
 const _errs18 = errors;
 if(typeof data8 !== "string"){
-validate87.errors = [{instancePath:instancePath+"/group_ids/" + i1,schemaPath:"#/properties/group_ids/items/type",keyword:"type",params:{type: "string"},schema:schema43.properties.group_ids.items.type,parentSchema:schema43.properties.group_ids.items,data:data8}];
+validate87.errors = [failure(instancePath+"/group_ids/" + i1, "type", {type: "string"}, schema43.properties.group_ids.items, data8)];
 return false;
 }
 var valid2 = _errs18 === errors;
@@ -267,14 +252,13 @@ var valid0 = true;
 }
 }
 else {
-validate87.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema43.type,parentSchema:schema43,data}];
+validate87.errors = [failure(instancePath, "type", {type: "object"}, schema43, data)];
 return false;
 }
 }
 validate87.errors = vErrors;
 return errors === 0;
 }
-validate87.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate87;
 });
 
@@ -282,22 +266,15 @@ return validate87;
 export const removeOptionsValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema44 = {"title":"RemoveOptions","type":"object","additionalProperties":false,"required":[],"properties":{"deadline_ms":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"force":{"type":"boolean"}}};
-function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate88(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate88.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "deadline_ms") || (key0 === "force"))){
-validate88.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema44,data}];
+validate88.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema44, data)];
 return false;
 break;
 }
@@ -307,18 +284,18 @@ if(data.deadline_ms !== undefined && func0.call(data, "deadline_ms")){
 let data0 = data.deadline_ms;
 const _errs2 = errors;
 if((!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))) && (data0 !== null)){
-validate88.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/type",keyword:"type",params:{type: schema44.properties.deadline_ms.type},schema:schema44.properties.deadline_ms.type,parentSchema:schema44.properties.deadline_ms,data:data0}];
+validate88.errors = [failure(instancePath+"/deadline_ms", "type", {type: schema44.properties.deadline_ms.type}, schema44.properties.deadline_ms, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate88.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema44.properties.deadline_ms,data:data0}];
+validate88.errors = [failure(instancePath+"/deadline_ms", "maximum", {comparison: "<=", limit: 9007199254740991}, schema44.properties.deadline_ms, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate88.errors = [{instancePath:instancePath+"/deadline_ms",schemaPath:"#/properties/deadline_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema44.properties.deadline_ms,data:data0}];
+validate88.errors = [failure(instancePath+"/deadline_ms", "minimum", {comparison: ">=", limit: 0}, schema44.properties.deadline_ms, data0)];
 return false;
 }
 }
@@ -334,7 +311,7 @@ if(data.force !== undefined && func0.call(data, "force")){
 let data1 = data.force;
 const _errs4 = errors;
 if(typeof data1 !== "boolean"){
-validate88.errors = [{instancePath:instancePath+"/force",schemaPath:"#/properties/force/type",keyword:"type",params:{type: "boolean"},schema:schema44.properties.force.type,parentSchema:schema44.properties.force,data:data1}];
+validate88.errors = [failure(instancePath+"/force", "type", {type: "boolean"}, schema44.properties.force, data1)];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -346,13 +323,12 @@ var valid0 = true;
 }
 }
 else {
-validate88.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema44.type,parentSchema:schema44,data}];
+validate88.errors = [failure(instancePath, "type", {type: "object"}, schema44, data)];
 return false;
 }
 }
 validate88.errors = vErrors;
 return errors === 0;
 }
-validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate88;
 });

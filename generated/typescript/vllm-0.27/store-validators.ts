@@ -2,34 +2,27 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `SidecarCommand`. A failed check leaves its reasons in `errors`. */
 export const sidecarCommandValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema45 = {"title":"SidecarCommand","type":"object","additionalProperties":false,"required":["request_id","alone"],"properties":{"request_id":{"type":"integer","minimum":0,"maximum":4294967295},"alone":{"type":"boolean"}}};
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate89(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate89.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.request_id === undefined) || (!(func0.call(data, "request_id")))) && (missing0 = "request_id")) || (((data.alone === undefined) || (!(func0.call(data, "alone")))) && (missing0 = "alone"))){
-validate89.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema45.required,parentSchema:schema45,data}];
+validate89.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema45, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "request_id") || (key0 === "alone"))){
-validate89.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema45,data}];
+validate89.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema45, data)];
 return false;
 break;
 }
@@ -39,18 +32,18 @@ if(data.request_id !== undefined && func0.call(data, "request_id")){
 let data0 = data.request_id;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate89.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/type",keyword:"type",params:{type: "integer"},schema:schema45.properties.request_id.type,parentSchema:schema45.properties.request_id,data:data0}];
+validate89.errors = [failure(instancePath+"/request_id", "type", {type: "integer"}, schema45.properties.request_id, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate89.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema45.properties.request_id,data:data0}];
+validate89.errors = [failure(instancePath+"/request_id", "maximum", {comparison: "<=", limit: 4294967295}, schema45.properties.request_id, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate89.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema45.properties.request_id,data:data0}];
+validate89.errors = [failure(instancePath+"/request_id", "minimum", {comparison: ">=", limit: 0}, schema45.properties.request_id, data0)];
 return false;
 }
 }
@@ -66,7 +59,7 @@ if(data.alone !== undefined && func0.call(data, "alone")){
 let data1 = data.alone;
 const _errs4 = errors;
 if(typeof data1 !== "boolean"){
-validate89.errors = [{instancePath:instancePath+"/alone",schemaPath:"#/properties/alone/type",keyword:"type",params:{type: "boolean"},schema:schema45.properties.alone.type,parentSchema:schema45.properties.alone,data:data1}];
+validate89.errors = [failure(instancePath+"/alone", "type", {type: "boolean"}, schema45.properties.alone, data1)];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -79,14 +72,13 @@ var valid0 = true;
 }
 }
 else {
-validate89.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema45.type,parentSchema:schema45,data}];
+validate89.errors = [failure(instancePath, "type", {type: "object"}, schema45, data)];
 return false;
 }
 }
 validate89.errors = vErrors;
 return errors === 0;
 }
-validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate89;
 });
 
@@ -94,28 +86,21 @@ return validate89;
 export const sidecarReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema46 = {"title":"SidecarReply","type":"object","additionalProperties":false,"required":["request_id","failed"],"properties":{"request_id":{"type":"integer","minimum":0,"maximum":4294967295},"failed":{"type":"boolean"}}};
-function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate90(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate90.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.request_id === undefined) || (!(func0.call(data, "request_id")))) && (missing0 = "request_id")) || (((data.failed === undefined) || (!(func0.call(data, "failed")))) && (missing0 = "failed"))){
-validate90.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema46.required,parentSchema:schema46,data}];
+validate90.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema46, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "request_id") || (key0 === "failed"))){
-validate90.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema46,data}];
+validate90.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema46, data)];
 return false;
 break;
 }
@@ -125,18 +110,18 @@ if(data.request_id !== undefined && func0.call(data, "request_id")){
 let data0 = data.request_id;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate90.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/type",keyword:"type",params:{type: "integer"},schema:schema46.properties.request_id.type,parentSchema:schema46.properties.request_id,data:data0}];
+validate90.errors = [failure(instancePath+"/request_id", "type", {type: "integer"}, schema46.properties.request_id, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate90.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema46.properties.request_id,data:data0}];
+validate90.errors = [failure(instancePath+"/request_id", "maximum", {comparison: "<=", limit: 4294967295}, schema46.properties.request_id, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate90.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema46.properties.request_id,data:data0}];
+validate90.errors = [failure(instancePath+"/request_id", "minimum", {comparison: ">=", limit: 0}, schema46.properties.request_id, data0)];
 return false;
 }
 }
@@ -152,7 +137,7 @@ if(data.failed !== undefined && func0.call(data, "failed")){
 let data1 = data.failed;
 const _errs4 = errors;
 if(typeof data1 !== "boolean"){
-validate90.errors = [{instancePath:instancePath+"/failed",schemaPath:"#/properties/failed/type",keyword:"type",params:{type: "boolean"},schema:schema46.properties.failed.type,parentSchema:schema46.properties.failed,data:data1}];
+validate90.errors = [failure(instancePath+"/failed", "type", {type: "boolean"}, schema46.properties.failed, data1)];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -165,14 +150,13 @@ var valid0 = true;
 }
 }
 else {
-validate90.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema46.type,parentSchema:schema46,data}];
+validate90.errors = [failure(instancePath, "type", {type: "object"}, schema46, data)];
 return false;
 }
 }
 validate90.errors = vErrors;
 return errors === 0;
 }
-validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate90;
 });
 
@@ -181,28 +165,21 @@ export const sidecarFailureValidator: SchemaValidator = /* @__PURE__ */ lazyVali
 const func0 = Object.prototype.hasOwnProperty;
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema47 = {"title":"SidecarFailure","type":"object","additionalProperties":false,"required":["message"],"properties":{"message":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate91(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate91.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.message === undefined) || (!(func0.call(data, "message")))) && (missing0 = "message")){
-validate91.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema47.required,parentSchema:schema47,data}];
+validate91.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema47, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "message")){
-validate91.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema47,data}];
+validate91.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema47, data)];
 return false;
 break;
 }
@@ -214,12 +191,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern13.test(data0)){
-validate91.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema47.properties.message,data:data0}];
+validate91.errors = [failure(instancePath+"/message", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema47.properties.message, data0)];
 return false;
 }
 }
 else {
-validate91.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"},schema:schema47.properties.message.type,parentSchema:schema47.properties.message,data:data0}];
+validate91.errors = [failure(instancePath+"/message", "type", {type: "string"}, schema47.properties.message, data0)];
 return false;
 }
 }
@@ -228,14 +205,13 @@ return false;
 }
 }
 else {
-validate91.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema47.type,parentSchema:schema47,data}];
+validate91.errors = [failure(instancePath, "type", {type: "object"}, schema47, data)];
 return false;
 }
 }
 validate91.errors = vErrors;
 return errors === 0;
 }
-validate91.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate91;
 });
 
@@ -244,28 +220,21 @@ export const sidecarCodesValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema48 = {"title":"SidecarCodes","type":"object","additionalProperties":false,"required":["codes"],"properties":{"codes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate92(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate92.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.codes === undefined) || (!(func0.call(data, "codes")))) && (missing0 = "codes")){
-validate92.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema48.required,parentSchema:schema48,data}];
+validate92.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema48, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "codes")){
-validate92.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema48,data}];
+validate92.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema48, data)];
 return false;
 break;
 }
@@ -277,12 +246,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern13.test(data0)){
-validate92.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema48.properties.codes,data:data0}];
+validate92.errors = [failure(instancePath+"/codes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema48.properties.codes, data0)];
 return false;
 }
 }
 else {
-validate92.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/type",keyword:"type",params:{type: "string"},schema:schema48.properties.codes.type,parentSchema:schema48.properties.codes,data:data0}];
+validate92.errors = [failure(instancePath+"/codes", "type", {type: "string"}, schema48.properties.codes, data0)];
 return false;
 }
 }
@@ -291,14 +260,13 @@ return false;
 }
 }
 else {
-validate92.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema48.type,parentSchema:schema48,data}];
+validate92.errors = [failure(instancePath, "type", {type: "object"}, schema48, data)];
 return false;
 }
 }
 validate92.errors = vErrors;
 return errors === 0;
 }
-validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate92;
 });
 
@@ -307,28 +275,21 @@ export const sidecarSizesValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema49 = {"title":"SidecarSizes","type":"object","additionalProperties":false,"required":["sizes"],"properties":{"sizes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate93(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate93.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes")){
-validate93.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema49.required,parentSchema:schema49,data}];
+validate93.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema49, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "sizes")){
-validate93.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema49,data}];
+validate93.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema49, data)];
 return false;
 break;
 }
@@ -340,12 +301,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern13.test(data0)){
-validate93.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema49.properties.sizes,data:data0}];
+validate93.errors = [failure(instancePath+"/sizes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema49.properties.sizes, data0)];
 return false;
 }
 }
 else {
-validate93.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "string"},schema:schema49.properties.sizes.type,parentSchema:schema49.properties.sizes,data:data0}];
+validate93.errors = [failure(instancePath+"/sizes", "type", {type: "string"}, schema49.properties.sizes, data0)];
 return false;
 }
 }
@@ -354,14 +315,13 @@ return false;
 }
 }
 else {
-validate93.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema49.type,parentSchema:schema49,data}];
+validate93.errors = [failure(instancePath, "type", {type: "object"}, schema49, data)];
 return false;
 }
 }
 validate93.errors = vErrors;
 return errors === 0;
 }
-validate93.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate93;
 });
 
@@ -371,28 +331,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema50 = {"title":"SidecarSetup","type":"object","additionalProperties":false,"required":["global_segment_size","local_buffer_size","local_hostname","metadata_server","protocol","rdma_devices","master_server_address","tenant_id"],"properties":{"global_segment_size":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"local_buffer_size":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"local_hostname":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"metadata_server":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"protocol":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"rdma_devices":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"master_server_address":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"tenant_id":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate94(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate94.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((data.global_segment_size === undefined) || (!(func0.call(data, "global_segment_size")))) && (missing0 = "global_segment_size")) || (((data.local_buffer_size === undefined) || (!(func0.call(data, "local_buffer_size")))) && (missing0 = "local_buffer_size"))) || (((data.local_hostname === undefined) || (!(func0.call(data, "local_hostname")))) && (missing0 = "local_hostname"))) || (((data.metadata_server === undefined) || (!(func0.call(data, "metadata_server")))) && (missing0 = "metadata_server"))) || (((data.protocol === undefined) || (!(func0.call(data, "protocol")))) && (missing0 = "protocol"))) || (((data.rdma_devices === undefined) || (!(func0.call(data, "rdma_devices")))) && (missing0 = "rdma_devices"))) || (((data.master_server_address === undefined) || (!(func0.call(data, "master_server_address")))) && (missing0 = "master_server_address"))) || (((data.tenant_id === undefined) || (!(func0.call(data, "tenant_id")))) && (missing0 = "tenant_id"))){
-validate94.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema50.required,parentSchema:schema50,data}];
+validate94.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema50, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((((key0 === "global_segment_size") || (key0 === "local_buffer_size")) || (key0 === "local_hostname")) || (key0 === "metadata_server")) || (key0 === "protocol")) || (key0 === "rdma_devices")) || (key0 === "master_server_address")) || (key0 === "tenant_id"))){
-validate94.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema50,data}];
+validate94.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema50, data)];
 return false;
 break;
 }
@@ -404,12 +357,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern8.test(data0)){
-validate94.errors = [{instancePath:instancePath+"/global_segment_size",schemaPath:"#/properties/global_segment_size/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema50.properties.global_segment_size,data:data0}];
+validate94.errors = [failure(instancePath+"/global_segment_size", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema50.properties.global_segment_size, data0)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/global_segment_size",schemaPath:"#/properties/global_segment_size/type",keyword:"type",params:{type: "string"},schema:schema50.properties.global_segment_size.type,parentSchema:schema50.properties.global_segment_size,data:data0}];
+validate94.errors = [failure(instancePath+"/global_segment_size", "type", {type: "string"}, schema50.properties.global_segment_size, data0)];
 return false;
 }
 }
@@ -425,12 +378,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate94.errors = [{instancePath:instancePath+"/local_buffer_size",schemaPath:"#/properties/local_buffer_size/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema50.properties.local_buffer_size,data:data1}];
+validate94.errors = [failure(instancePath+"/local_buffer_size", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema50.properties.local_buffer_size, data1)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/local_buffer_size",schemaPath:"#/properties/local_buffer_size/type",keyword:"type",params:{type: "string"},schema:schema50.properties.local_buffer_size.type,parentSchema:schema50.properties.local_buffer_size,data:data1}];
+validate94.errors = [failure(instancePath+"/local_buffer_size", "type", {type: "string"}, schema50.properties.local_buffer_size, data1)];
 return false;
 }
 }
@@ -446,12 +399,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern13.test(data2)){
-validate94.errors = [{instancePath:instancePath+"/local_hostname",schemaPath:"#/properties/local_hostname/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema50.properties.local_hostname,data:data2}];
+validate94.errors = [failure(instancePath+"/local_hostname", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema50.properties.local_hostname, data2)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/local_hostname",schemaPath:"#/properties/local_hostname/type",keyword:"type",params:{type: "string"},schema:schema50.properties.local_hostname.type,parentSchema:schema50.properties.local_hostname,data:data2}];
+validate94.errors = [failure(instancePath+"/local_hostname", "type", {type: "string"}, schema50.properties.local_hostname, data2)];
 return false;
 }
 }
@@ -467,12 +420,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern13.test(data3)){
-validate94.errors = [{instancePath:instancePath+"/metadata_server",schemaPath:"#/properties/metadata_server/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema50.properties.metadata_server,data:data3}];
+validate94.errors = [failure(instancePath+"/metadata_server", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema50.properties.metadata_server, data3)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/metadata_server",schemaPath:"#/properties/metadata_server/type",keyword:"type",params:{type: "string"},schema:schema50.properties.metadata_server.type,parentSchema:schema50.properties.metadata_server,data:data3}];
+validate94.errors = [failure(instancePath+"/metadata_server", "type", {type: "string"}, schema50.properties.metadata_server, data3)];
 return false;
 }
 }
@@ -488,12 +441,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern13.test(data4)){
-validate94.errors = [{instancePath:instancePath+"/protocol",schemaPath:"#/properties/protocol/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema50.properties.protocol,data:data4}];
+validate94.errors = [failure(instancePath+"/protocol", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema50.properties.protocol, data4)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/protocol",schemaPath:"#/properties/protocol/type",keyword:"type",params:{type: "string"},schema:schema50.properties.protocol.type,parentSchema:schema50.properties.protocol,data:data4}];
+validate94.errors = [failure(instancePath+"/protocol", "type", {type: "string"}, schema50.properties.protocol, data4)];
 return false;
 }
 }
@@ -509,12 +462,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(!pattern13.test(data5)){
-validate94.errors = [{instancePath:instancePath+"/rdma_devices",schemaPath:"#/properties/rdma_devices/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema50.properties.rdma_devices,data:data5}];
+validate94.errors = [failure(instancePath+"/rdma_devices", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema50.properties.rdma_devices, data5)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/rdma_devices",schemaPath:"#/properties/rdma_devices/type",keyword:"type",params:{type: "string"},schema:schema50.properties.rdma_devices.type,parentSchema:schema50.properties.rdma_devices,data:data5}];
+validate94.errors = [failure(instancePath+"/rdma_devices", "type", {type: "string"}, schema50.properties.rdma_devices, data5)];
 return false;
 }
 }
@@ -530,12 +483,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern13.test(data6)){
-validate94.errors = [{instancePath:instancePath+"/master_server_address",schemaPath:"#/properties/master_server_address/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema50.properties.master_server_address,data:data6}];
+validate94.errors = [failure(instancePath+"/master_server_address", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema50.properties.master_server_address, data6)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/master_server_address",schemaPath:"#/properties/master_server_address/type",keyword:"type",params:{type: "string"},schema:schema50.properties.master_server_address.type,parentSchema:schema50.properties.master_server_address,data:data6}];
+validate94.errors = [failure(instancePath+"/master_server_address", "type", {type: "string"}, schema50.properties.master_server_address, data6)];
 return false;
 }
 }
@@ -551,12 +504,12 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(!pattern13.test(data7)){
-validate94.errors = [{instancePath:instancePath+"/tenant_id",schemaPath:"#/properties/tenant_id/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema50.properties.tenant_id,data:data7}];
+validate94.errors = [failure(instancePath+"/tenant_id", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema50.properties.tenant_id, data7)];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath:instancePath+"/tenant_id",schemaPath:"#/properties/tenant_id/type",keyword:"type",params:{type: "string"},schema:schema50.properties.tenant_id.type,parentSchema:schema50.properties.tenant_id,data:data7}];
+validate94.errors = [failure(instancePath+"/tenant_id", "type", {type: "string"}, schema50.properties.tenant_id, data7)];
 return false;
 }
 }
@@ -576,14 +529,13 @@ var valid0 = true;
 }
 }
 else {
-validate94.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema50.type,parentSchema:schema50,data}];
+validate94.errors = [failure(instancePath, "type", {type: "object"}, schema50, data)];
 return false;
 }
 }
 validate94.errors = vErrors;
 return errors === 0;
 }
-validate94.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate94;
 });
 
@@ -592,28 +544,21 @@ export const sidecarSetupReplyValidator: SchemaValidator = /* @__PURE__ */ lazyV
 const func0 = Object.prototype.hasOwnProperty;
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema51 = {"title":"SidecarSetupReply","type":"object","additionalProperties":false,"required":["codes","hostname","version"],"properties":{"codes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"hostname":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"version":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate95(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate95.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.codes === undefined) || (!(func0.call(data, "codes")))) && (missing0 = "codes")) || (((data.hostname === undefined) || (!(func0.call(data, "hostname")))) && (missing0 = "hostname"))) || (((data.version === undefined) || (!(func0.call(data, "version")))) && (missing0 = "version"))){
-validate95.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema51.required,parentSchema:schema51,data}];
+validate95.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema51, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "codes") || (key0 === "hostname")) || (key0 === "version"))){
-validate95.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema51,data}];
+validate95.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema51, data)];
 return false;
 break;
 }
@@ -625,12 +570,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern13.test(data0)){
-validate95.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema51.properties.codes,data:data0}];
+validate95.errors = [failure(instancePath+"/codes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema51.properties.codes, data0)];
 return false;
 }
 }
 else {
-validate95.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/type",keyword:"type",params:{type: "string"},schema:schema51.properties.codes.type,parentSchema:schema51.properties.codes,data:data0}];
+validate95.errors = [failure(instancePath+"/codes", "type", {type: "string"}, schema51.properties.codes, data0)];
 return false;
 }
 }
@@ -646,12 +591,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern13.test(data1)){
-validate95.errors = [{instancePath:instancePath+"/hostname",schemaPath:"#/properties/hostname/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema51.properties.hostname,data:data1}];
+validate95.errors = [failure(instancePath+"/hostname", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema51.properties.hostname, data1)];
 return false;
 }
 }
 else {
-validate95.errors = [{instancePath:instancePath+"/hostname",schemaPath:"#/properties/hostname/type",keyword:"type",params:{type: "string"},schema:schema51.properties.hostname.type,parentSchema:schema51.properties.hostname,data:data1}];
+validate95.errors = [failure(instancePath+"/hostname", "type", {type: "string"}, schema51.properties.hostname, data1)];
 return false;
 }
 }
@@ -667,12 +612,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern13.test(data2)){
-validate95.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema51.properties.version,data:data2}];
+validate95.errors = [failure(instancePath+"/version", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema51.properties.version, data2)];
 return false;
 }
 }
 else {
-validate95.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},schema:schema51.properties.version.type,parentSchema:schema51.properties.version,data:data2}];
+validate95.errors = [failure(instancePath+"/version", "type", {type: "string"}, schema51.properties.version, data2)];
 return false;
 }
 }
@@ -687,14 +632,13 @@ var valid0 = true;
 }
 }
 else {
-validate95.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema51.type,parentSchema:schema51,data}];
+validate95.errors = [failure(instancePath, "type", {type: "object"}, schema51, data)];
 return false;
 }
 }
 validate95.errors = vErrors;
 return errors === 0;
 }
-validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate95;
 });
 
@@ -703,28 +647,21 @@ export const sidecarRegisterValidator: SchemaValidator = /* @__PURE__ */ lazyVal
 const func0 = Object.prototype.hasOwnProperty;
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const schema52 = {"title":"SidecarRegister","type":"object","additionalProperties":false,"required":["region","owner","descriptor","size","inode"],"properties":{"region":{"type":"integer","minimum":0,"maximum":4294967295},"owner":{"type":"integer","minimum":0,"maximum":4294967295},"descriptor":{"type":"integer","minimum":0,"maximum":4294967295},"size":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"inode":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}}};
-function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate96(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate96.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.region === undefined) || (!(func0.call(data, "region")))) && (missing0 = "region")) || (((data.owner === undefined) || (!(func0.call(data, "owner")))) && (missing0 = "owner"))) || (((data.descriptor === undefined) || (!(func0.call(data, "descriptor")))) && (missing0 = "descriptor"))) || (((data.size === undefined) || (!(func0.call(data, "size")))) && (missing0 = "size"))) || (((data.inode === undefined) || (!(func0.call(data, "inode")))) && (missing0 = "inode"))){
-validate96.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema52.required,parentSchema:schema52,data}];
+validate96.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema52, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((key0 === "region") || (key0 === "owner")) || (key0 === "descriptor")) || (key0 === "size")) || (key0 === "inode"))){
-validate96.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema52,data}];
+validate96.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema52, data)];
 return false;
 break;
 }
@@ -734,18 +671,18 @@ if(data.region !== undefined && func0.call(data, "region")){
 let data0 = data.region;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate96.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/type",keyword:"type",params:{type: "integer"},schema:schema52.properties.region.type,parentSchema:schema52.properties.region,data:data0}];
+validate96.errors = [failure(instancePath+"/region", "type", {type: "integer"}, schema52.properties.region, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate96.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema52.properties.region,data:data0}];
+validate96.errors = [failure(instancePath+"/region", "maximum", {comparison: "<=", limit: 4294967295}, schema52.properties.region, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate96.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema52.properties.region,data:data0}];
+validate96.errors = [failure(instancePath+"/region", "minimum", {comparison: ">=", limit: 0}, schema52.properties.region, data0)];
 return false;
 }
 }
@@ -761,18 +698,18 @@ if(data.owner !== undefined && func0.call(data, "owner")){
 let data1 = data.owner;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate96.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/type",keyword:"type",params:{type: "integer"},schema:schema52.properties.owner.type,parentSchema:schema52.properties.owner,data:data1}];
+validate96.errors = [failure(instancePath+"/owner", "type", {type: "integer"}, schema52.properties.owner, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate96.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema52.properties.owner,data:data1}];
+validate96.errors = [failure(instancePath+"/owner", "maximum", {comparison: "<=", limit: 4294967295}, schema52.properties.owner, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate96.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema52.properties.owner,data:data1}];
+validate96.errors = [failure(instancePath+"/owner", "minimum", {comparison: ">=", limit: 0}, schema52.properties.owner, data1)];
 return false;
 }
 }
@@ -788,18 +725,18 @@ if(data.descriptor !== undefined && func0.call(data, "descriptor")){
 let data2 = data.descriptor;
 const _errs6 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate96.errors = [{instancePath:instancePath+"/descriptor",schemaPath:"#/properties/descriptor/type",keyword:"type",params:{type: "integer"},schema:schema52.properties.descriptor.type,parentSchema:schema52.properties.descriptor,data:data2}];
+validate96.errors = [failure(instancePath+"/descriptor", "type", {type: "integer"}, schema52.properties.descriptor, data2)];
 return false;
 }
 if(errors === _errs6){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 4294967295 || isNaN(data2)){
-validate96.errors = [{instancePath:instancePath+"/descriptor",schemaPath:"#/properties/descriptor/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema52.properties.descriptor,data:data2}];
+validate96.errors = [failure(instancePath+"/descriptor", "maximum", {comparison: "<=", limit: 4294967295}, schema52.properties.descriptor, data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate96.errors = [{instancePath:instancePath+"/descriptor",schemaPath:"#/properties/descriptor/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema52.properties.descriptor,data:data2}];
+validate96.errors = [failure(instancePath+"/descriptor", "minimum", {comparison: ">=", limit: 0}, schema52.properties.descriptor, data2)];
 return false;
 }
 }
@@ -817,12 +754,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern8.test(data3)){
-validate96.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema52.properties.size,data:data3}];
+validate96.errors = [failure(instancePath+"/size", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema52.properties.size, data3)];
 return false;
 }
 }
 else {
-validate96.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/type",keyword:"type",params:{type: "string"},schema:schema52.properties.size.type,parentSchema:schema52.properties.size,data:data3}];
+validate96.errors = [failure(instancePath+"/size", "type", {type: "string"}, schema52.properties.size, data3)];
 return false;
 }
 }
@@ -838,12 +775,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern8.test(data4)){
-validate96.errors = [{instancePath:instancePath+"/inode",schemaPath:"#/properties/inode/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema52.properties.inode,data:data4}];
+validate96.errors = [failure(instancePath+"/inode", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema52.properties.inode, data4)];
 return false;
 }
 }
 else {
-validate96.errors = [{instancePath:instancePath+"/inode",schemaPath:"#/properties/inode/type",keyword:"type",params:{type: "string"},schema:schema52.properties.inode.type,parentSchema:schema52.properties.inode,data:data4}];
+validate96.errors = [failure(instancePath+"/inode", "type", {type: "string"}, schema52.properties.inode, data4)];
 return false;
 }
 }
@@ -860,14 +797,13 @@ var valid0 = true;
 }
 }
 else {
-validate96.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema52.type,parentSchema:schema52,data}];
+validate96.errors = [failure(instancePath, "type", {type: "object"}, schema52, data)];
 return false;
 }
 }
 validate96.errors = vErrors;
 return errors === 0;
 }
-validate96.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate96;
 });
 
@@ -875,28 +811,21 @@ return validate96;
 export const sidecarUnregisterValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema53 = {"title":"SidecarUnregister","type":"object","additionalProperties":false,"required":["region"],"properties":{"region":{"type":"integer","minimum":0,"maximum":4294967295}}};
-function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate97(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate97.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.region === undefined) || (!(func0.call(data, "region")))) && (missing0 = "region")){
-validate97.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema53.required,parentSchema:schema53,data}];
+validate97.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema53, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "region")){
-validate97.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema53,data}];
+validate97.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema53, data)];
 return false;
 break;
 }
@@ -906,18 +835,18 @@ if(data.region !== undefined && func0.call(data, "region")){
 let data0 = data.region;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate97.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/type",keyword:"type",params:{type: "integer"},schema:schema53.properties.region.type,parentSchema:schema53.properties.region,data:data0}];
+validate97.errors = [failure(instancePath+"/region", "type", {type: "integer"}, schema53.properties.region, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate97.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema53.properties.region,data:data0}];
+validate97.errors = [failure(instancePath+"/region", "maximum", {comparison: "<=", limit: 4294967295}, schema53.properties.region, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate97.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema53.properties.region,data:data0}];
+validate97.errors = [failure(instancePath+"/region", "minimum", {comparison: ">=", limit: 0}, schema53.properties.region, data0)];
 return false;
 }
 }
@@ -928,14 +857,13 @@ return false;
 }
 }
 else {
-validate97.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema53.type,parentSchema:schema53,data}];
+validate97.errors = [failure(instancePath, "type", {type: "object"}, schema53, data)];
 return false;
 }
 }
 validate97.errors = vErrors;
 return errors === 0;
 }
-validate97.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate97;
 });
 
@@ -945,28 +873,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema54 = {"title":"SidecarKeys","type":"object","additionalProperties":false,"required":["key_count","key_length","key_ends","region","offset","size","keys"],"properties":{"key_count":{"type":"integer","minimum":0,"maximum":4294967295},"key_length":{"type":"integer","minimum":0,"maximum":4294967295},"key_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"region":{"type":"integer","minimum":0,"maximum":4294967295},"offset":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"size":{"type":"integer","minimum":0,"maximum":4294967295},"keys":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate98(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate98.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((data.key_count === undefined) || (!(func0.call(data, "key_count")))) && (missing0 = "key_count")) || (((data.key_length === undefined) || (!(func0.call(data, "key_length")))) && (missing0 = "key_length"))) || (((data.key_ends === undefined) || (!(func0.call(data, "key_ends")))) && (missing0 = "key_ends"))) || (((data.region === undefined) || (!(func0.call(data, "region")))) && (missing0 = "region"))) || (((data.offset === undefined) || (!(func0.call(data, "offset")))) && (missing0 = "offset"))) || (((data.size === undefined) || (!(func0.call(data, "size")))) && (missing0 = "size"))) || (((data.keys === undefined) || (!(func0.call(data, "keys")))) && (missing0 = "keys"))){
-validate98.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema54.required,parentSchema:schema54,data}];
+validate98.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema54, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "key_count") || (key0 === "key_length")) || (key0 === "key_ends")) || (key0 === "region")) || (key0 === "offset")) || (key0 === "size")) || (key0 === "keys"))){
-validate98.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema54,data}];
+validate98.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema54, data)];
 return false;
 break;
 }
@@ -976,18 +897,18 @@ if(data.key_count !== undefined && func0.call(data, "key_count")){
 let data0 = data.key_count;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate98.errors = [{instancePath:instancePath+"/key_count",schemaPath:"#/properties/key_count/type",keyword:"type",params:{type: "integer"},schema:schema54.properties.key_count.type,parentSchema:schema54.properties.key_count,data:data0}];
+validate98.errors = [failure(instancePath+"/key_count", "type", {type: "integer"}, schema54.properties.key_count, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate98.errors = [{instancePath:instancePath+"/key_count",schemaPath:"#/properties/key_count/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema54.properties.key_count,data:data0}];
+validate98.errors = [failure(instancePath+"/key_count", "maximum", {comparison: "<=", limit: 4294967295}, schema54.properties.key_count, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate98.errors = [{instancePath:instancePath+"/key_count",schemaPath:"#/properties/key_count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema54.properties.key_count,data:data0}];
+validate98.errors = [failure(instancePath+"/key_count", "minimum", {comparison: ">=", limit: 0}, schema54.properties.key_count, data0)];
 return false;
 }
 }
@@ -1003,18 +924,18 @@ if(data.key_length !== undefined && func0.call(data, "key_length")){
 let data1 = data.key_length;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate98.errors = [{instancePath:instancePath+"/key_length",schemaPath:"#/properties/key_length/type",keyword:"type",params:{type: "integer"},schema:schema54.properties.key_length.type,parentSchema:schema54.properties.key_length,data:data1}];
+validate98.errors = [failure(instancePath+"/key_length", "type", {type: "integer"}, schema54.properties.key_length, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate98.errors = [{instancePath:instancePath+"/key_length",schemaPath:"#/properties/key_length/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema54.properties.key_length,data:data1}];
+validate98.errors = [failure(instancePath+"/key_length", "maximum", {comparison: "<=", limit: 4294967295}, schema54.properties.key_length, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate98.errors = [{instancePath:instancePath+"/key_length",schemaPath:"#/properties/key_length/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema54.properties.key_length,data:data1}];
+validate98.errors = [failure(instancePath+"/key_length", "minimum", {comparison: ">=", limit: 0}, schema54.properties.key_length, data1)];
 return false;
 }
 }
@@ -1032,12 +953,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern13.test(data2)){
-validate98.errors = [{instancePath:instancePath+"/key_ends",schemaPath:"#/properties/key_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema54.properties.key_ends,data:data2}];
+validate98.errors = [failure(instancePath+"/key_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema54.properties.key_ends, data2)];
 return false;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/key_ends",schemaPath:"#/properties/key_ends/type",keyword:"type",params:{type: "string"},schema:schema54.properties.key_ends.type,parentSchema:schema54.properties.key_ends,data:data2}];
+validate98.errors = [failure(instancePath+"/key_ends", "type", {type: "string"}, schema54.properties.key_ends, data2)];
 return false;
 }
 }
@@ -1051,18 +972,18 @@ if(data.region !== undefined && func0.call(data, "region")){
 let data3 = data.region;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate98.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/type",keyword:"type",params:{type: "integer"},schema:schema54.properties.region.type,parentSchema:schema54.properties.region,data:data3}];
+validate98.errors = [failure(instancePath+"/region", "type", {type: "integer"}, schema54.properties.region, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 4294967295 || isNaN(data3)){
-validate98.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema54.properties.region,data:data3}];
+validate98.errors = [failure(instancePath+"/region", "maximum", {comparison: "<=", limit: 4294967295}, schema54.properties.region, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate98.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema54.properties.region,data:data3}];
+validate98.errors = [failure(instancePath+"/region", "minimum", {comparison: ">=", limit: 0}, schema54.properties.region, data3)];
 return false;
 }
 }
@@ -1080,12 +1001,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern8.test(data4)){
-validate98.errors = [{instancePath:instancePath+"/offset",schemaPath:"#/properties/offset/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema54.properties.offset,data:data4}];
+validate98.errors = [failure(instancePath+"/offset", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema54.properties.offset, data4)];
 return false;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/offset",schemaPath:"#/properties/offset/type",keyword:"type",params:{type: "string"},schema:schema54.properties.offset.type,parentSchema:schema54.properties.offset,data:data4}];
+validate98.errors = [failure(instancePath+"/offset", "type", {type: "string"}, schema54.properties.offset, data4)];
 return false;
 }
 }
@@ -1099,18 +1020,18 @@ if(data.size !== undefined && func0.call(data, "size")){
 let data5 = data.size;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate98.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/type",keyword:"type",params:{type: "integer"},schema:schema54.properties.size.type,parentSchema:schema54.properties.size,data:data5}];
+validate98.errors = [failure(instancePath+"/size", "type", {type: "integer"}, schema54.properties.size, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 4294967295 || isNaN(data5)){
-validate98.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema54.properties.size,data:data5}];
+validate98.errors = [failure(instancePath+"/size", "maximum", {comparison: "<=", limit: 4294967295}, schema54.properties.size, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate98.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema54.properties.size,data:data5}];
+validate98.errors = [failure(instancePath+"/size", "minimum", {comparison: ">=", limit: 0}, schema54.properties.size, data5)];
 return false;
 }
 }
@@ -1128,12 +1049,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern13.test(data6)){
-validate98.errors = [{instancePath:instancePath+"/keys",schemaPath:"#/properties/keys/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema54.properties.keys,data:data6}];
+validate98.errors = [failure(instancePath+"/keys", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema54.properties.keys, data6)];
 return false;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/keys",schemaPath:"#/properties/keys/type",keyword:"type",params:{type: "string"},schema:schema54.properties.keys.type,parentSchema:schema54.properties.keys,data:data6}];
+validate98.errors = [failure(instancePath+"/keys", "type", {type: "string"}, schema54.properties.keys, data6)];
 return false;
 }
 }
@@ -1152,14 +1073,13 @@ var valid0 = true;
 }
 }
 else {
-validate98.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema54.type,parentSchema:schema54,data}];
+validate98.errors = [failure(instancePath, "type", {type: "object"}, schema54, data)];
 return false;
 }
 }
 validate98.errors = vErrors;
 return errors === 0;
 }
-validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate98;
 });
 
@@ -1168,28 +1088,21 @@ export const sidecarSpansValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema55 = {"title":"SidecarSpans","type":"object","additionalProperties":false,"required":["row_ends","regions","offsets","sizes"],"properties":{"row_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"regions":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"offsets":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"sizes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate99(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate99.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.row_ends === undefined) || (!(func0.call(data, "row_ends")))) && (missing0 = "row_ends")) || (((data.regions === undefined) || (!(func0.call(data, "regions")))) && (missing0 = "regions"))) || (((data.offsets === undefined) || (!(func0.call(data, "offsets")))) && (missing0 = "offsets"))) || (((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes"))){
-validate99.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema55.required,parentSchema:schema55,data}];
+validate99.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema55, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((key0 === "row_ends") || (key0 === "regions")) || (key0 === "offsets")) || (key0 === "sizes"))){
-validate99.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema55,data}];
+validate99.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema55, data)];
 return false;
 break;
 }
@@ -1201,12 +1114,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern13.test(data0)){
-validate99.errors = [{instancePath:instancePath+"/row_ends",schemaPath:"#/properties/row_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema55.properties.row_ends,data:data0}];
+validate99.errors = [failure(instancePath+"/row_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema55.properties.row_ends, data0)];
 return false;
 }
 }
 else {
-validate99.errors = [{instancePath:instancePath+"/row_ends",schemaPath:"#/properties/row_ends/type",keyword:"type",params:{type: "string"},schema:schema55.properties.row_ends.type,parentSchema:schema55.properties.row_ends,data:data0}];
+validate99.errors = [failure(instancePath+"/row_ends", "type", {type: "string"}, schema55.properties.row_ends, data0)];
 return false;
 }
 }
@@ -1222,12 +1135,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern13.test(data1)){
-validate99.errors = [{instancePath:instancePath+"/regions",schemaPath:"#/properties/regions/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema55.properties.regions,data:data1}];
+validate99.errors = [failure(instancePath+"/regions", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema55.properties.regions, data1)];
 return false;
 }
 }
 else {
-validate99.errors = [{instancePath:instancePath+"/regions",schemaPath:"#/properties/regions/type",keyword:"type",params:{type: "string"},schema:schema55.properties.regions.type,parentSchema:schema55.properties.regions,data:data1}];
+validate99.errors = [failure(instancePath+"/regions", "type", {type: "string"}, schema55.properties.regions, data1)];
 return false;
 }
 }
@@ -1243,12 +1156,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern13.test(data2)){
-validate99.errors = [{instancePath:instancePath+"/offsets",schemaPath:"#/properties/offsets/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema55.properties.offsets,data:data2}];
+validate99.errors = [failure(instancePath+"/offsets", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema55.properties.offsets, data2)];
 return false;
 }
 }
 else {
-validate99.errors = [{instancePath:instancePath+"/offsets",schemaPath:"#/properties/offsets/type",keyword:"type",params:{type: "string"},schema:schema55.properties.offsets.type,parentSchema:schema55.properties.offsets,data:data2}];
+validate99.errors = [failure(instancePath+"/offsets", "type", {type: "string"}, schema55.properties.offsets, data2)];
 return false;
 }
 }
@@ -1264,12 +1177,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern13.test(data3)){
-validate99.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema55.properties.sizes,data:data3}];
+validate99.errors = [failure(instancePath+"/sizes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema55.properties.sizes, data3)];
 return false;
 }
 }
 else {
-validate99.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "string"},schema:schema55.properties.sizes.type,parentSchema:schema55.properties.sizes,data:data3}];
+validate99.errors = [failure(instancePath+"/sizes", "type", {type: "string"}, schema55.properties.sizes, data3)];
 return false;
 }
 }
@@ -1285,113 +1198,88 @@ var valid0 = true;
 }
 }
 else {
-validate99.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema55.type,parentSchema:schema55,data}];
+validate99.errors = [failure(instancePath, "type", {type: "object"}, schema55, data)];
 return false;
 }
 }
 validate99.errors = vErrors;
 return errors === 0;
 }
-validate99.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate99;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarExists`. A failed check leaves its reasons in `errors`. */
 export const sidecarExistsValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema56 = {"title":"SidecarExists","type":"object","additionalProperties":false,"properties":{}};
-function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate100(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate100.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate100.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema56,data}];
+validate100.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema56, data)];
 return false;
 break;
 }
 }
 else {
-validate100.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema56.type,parentSchema:schema56,data}];
+validate100.errors = [failure(instancePath, "type", {type: "object"}, schema56, data)];
 return false;
 }
 }
 validate100.errors = vErrors;
 return errors === 0;
 }
-validate100.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate100;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarSize`. A failed check leaves its reasons in `errors`. */
 export const sidecarSizeValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema57 = {"title":"SidecarSize","type":"object","additionalProperties":false,"properties":{}};
-function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate101(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate101.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate101.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema57,data}];
+validate101.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema57, data)];
 return false;
 break;
 }
 }
 else {
-validate101.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema57.type,parentSchema:schema57,data}];
+validate101.errors = [failure(instancePath, "type", {type: "object"}, schema57, data)];
 return false;
 }
 }
 validate101.errors = vErrors;
 return errors === 0;
 }
-validate101.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate101;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarReplicas`. A failed check leaves its reasons in `errors`. */
 export const sidecarReplicasValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema58 = {"title":"SidecarReplicas","type":"object","additionalProperties":false,"properties":{}};
-function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate102(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate102.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate102.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema58,data}];
+validate102.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema58, data)];
 return false;
 break;
 }
 }
 else {
-validate102.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema58.type,parentSchema:schema58,data}];
+validate102.errors = [failure(instancePath, "type", {type: "object"}, schema58, data)];
 return false;
 }
 }
 validate102.errors = vErrors;
 return errors === 0;
 }
-validate102.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate102;
 });
 
@@ -1400,28 +1288,21 @@ export const sidecarReplicaListValidator: SchemaValidator = /* @__PURE__ */ lazy
 const func0 = Object.prototype.hasOwnProperty;
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema59 = {"title":"SidecarReplicaList","type":"object","additionalProperties":false,"required":["codes","statuses","kinds","sizes","addresses","place_ends","places"],"properties":{"codes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"statuses":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"kinds":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"sizes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"addresses":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"place_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"places":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate103(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate103.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((data.codes === undefined) || (!(func0.call(data, "codes")))) && (missing0 = "codes")) || (((data.statuses === undefined) || (!(func0.call(data, "statuses")))) && (missing0 = "statuses"))) || (((data.kinds === undefined) || (!(func0.call(data, "kinds")))) && (missing0 = "kinds"))) || (((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes"))) || (((data.addresses === undefined) || (!(func0.call(data, "addresses")))) && (missing0 = "addresses"))) || (((data.place_ends === undefined) || (!(func0.call(data, "place_ends")))) && (missing0 = "place_ends"))) || (((data.places === undefined) || (!(func0.call(data, "places")))) && (missing0 = "places"))){
-validate103.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema59.required,parentSchema:schema59,data}];
+validate103.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema59, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "codes") || (key0 === "statuses")) || (key0 === "kinds")) || (key0 === "sizes")) || (key0 === "addresses")) || (key0 === "place_ends")) || (key0 === "places"))){
-validate103.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema59,data}];
+validate103.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema59, data)];
 return false;
 break;
 }
@@ -1433,12 +1314,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern13.test(data0)){
-validate103.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema59.properties.codes,data:data0}];
+validate103.errors = [failure(instancePath+"/codes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema59.properties.codes, data0)];
 return false;
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/type",keyword:"type",params:{type: "string"},schema:schema59.properties.codes.type,parentSchema:schema59.properties.codes,data:data0}];
+validate103.errors = [failure(instancePath+"/codes", "type", {type: "string"}, schema59.properties.codes, data0)];
 return false;
 }
 }
@@ -1454,12 +1335,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern13.test(data1)){
-validate103.errors = [{instancePath:instancePath+"/statuses",schemaPath:"#/properties/statuses/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema59.properties.statuses,data:data1}];
+validate103.errors = [failure(instancePath+"/statuses", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema59.properties.statuses, data1)];
 return false;
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/statuses",schemaPath:"#/properties/statuses/type",keyword:"type",params:{type: "string"},schema:schema59.properties.statuses.type,parentSchema:schema59.properties.statuses,data:data1}];
+validate103.errors = [failure(instancePath+"/statuses", "type", {type: "string"}, schema59.properties.statuses, data1)];
 return false;
 }
 }
@@ -1475,12 +1356,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern13.test(data2)){
-validate103.errors = [{instancePath:instancePath+"/kinds",schemaPath:"#/properties/kinds/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema59.properties.kinds,data:data2}];
+validate103.errors = [failure(instancePath+"/kinds", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema59.properties.kinds, data2)];
 return false;
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/kinds",schemaPath:"#/properties/kinds/type",keyword:"type",params:{type: "string"},schema:schema59.properties.kinds.type,parentSchema:schema59.properties.kinds,data:data2}];
+validate103.errors = [failure(instancePath+"/kinds", "type", {type: "string"}, schema59.properties.kinds, data2)];
 return false;
 }
 }
@@ -1496,12 +1377,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern13.test(data3)){
-validate103.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema59.properties.sizes,data:data3}];
+validate103.errors = [failure(instancePath+"/sizes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema59.properties.sizes, data3)];
 return false;
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "string"},schema:schema59.properties.sizes.type,parentSchema:schema59.properties.sizes,data:data3}];
+validate103.errors = [failure(instancePath+"/sizes", "type", {type: "string"}, schema59.properties.sizes, data3)];
 return false;
 }
 }
@@ -1517,12 +1398,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern13.test(data4)){
-validate103.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema59.properties.addresses,data:data4}];
+validate103.errors = [failure(instancePath+"/addresses", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema59.properties.addresses, data4)];
 return false;
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "string"},schema:schema59.properties.addresses.type,parentSchema:schema59.properties.addresses,data:data4}];
+validate103.errors = [failure(instancePath+"/addresses", "type", {type: "string"}, schema59.properties.addresses, data4)];
 return false;
 }
 }
@@ -1538,12 +1419,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(!pattern13.test(data5)){
-validate103.errors = [{instancePath:instancePath+"/place_ends",schemaPath:"#/properties/place_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema59.properties.place_ends,data:data5}];
+validate103.errors = [failure(instancePath+"/place_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema59.properties.place_ends, data5)];
 return false;
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/place_ends",schemaPath:"#/properties/place_ends/type",keyword:"type",params:{type: "string"},schema:schema59.properties.place_ends.type,parentSchema:schema59.properties.place_ends,data:data5}];
+validate103.errors = [failure(instancePath+"/place_ends", "type", {type: "string"}, schema59.properties.place_ends, data5)];
 return false;
 }
 }
@@ -1559,12 +1440,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern13.test(data6)){
-validate103.errors = [{instancePath:instancePath+"/places",schemaPath:"#/properties/places/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema59.properties.places,data:data6}];
+validate103.errors = [failure(instancePath+"/places", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema59.properties.places, data6)];
 return false;
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/places",schemaPath:"#/properties/places/type",keyword:"type",params:{type: "string"},schema:schema59.properties.places.type,parentSchema:schema59.properties.places,data:data6}];
+validate103.errors = [failure(instancePath+"/places", "type", {type: "string"}, schema59.properties.places, data6)];
 return false;
 }
 }
@@ -1583,14 +1464,13 @@ var valid0 = true;
 }
 }
 else {
-validate103.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema59.type,parentSchema:schema59,data}];
+validate103.errors = [failure(instancePath, "type", {type: "object"}, schema59, data)];
 return false;
 }
 }
 validate103.errors = vErrors;
 return errors === 0;
 }
-validate103.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate103;
 });
 
@@ -1598,28 +1478,21 @@ return validate103;
 export const sidecarRemoveValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema60 = {"title":"SidecarRemove","type":"object","additionalProperties":false,"required":["force"],"properties":{"force":{"type":"boolean"}}};
-function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate104(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate104.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.force === undefined) || (!(func0.call(data, "force")))) && (missing0 = "force")){
-validate104.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema60.required,parentSchema:schema60,data}];
+validate104.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema60, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "force")){
-validate104.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema60,data}];
+validate104.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema60, data)];
 return false;
 break;
 }
@@ -1628,7 +1501,7 @@ if(_errs1 === errors){
 if(data.force !== undefined && func0.call(data, "force")){
 let data0 = data.force;
 if(typeof data0 !== "boolean"){
-validate104.errors = [{instancePath:instancePath+"/force",schemaPath:"#/properties/force/type",keyword:"type",params:{type: "boolean"},schema:schema60.properties.force.type,parentSchema:schema60.properties.force,data:data0}];
+validate104.errors = [failure(instancePath+"/force", "type", {type: "boolean"}, schema60.properties.force, data0)];
 return false;
 }
 }
@@ -1636,14 +1509,13 @@ return false;
 }
 }
 else {
-validate104.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema60.type,parentSchema:schema60,data}];
+validate104.errors = [failure(instancePath, "type", {type: "object"}, schema60, data)];
 return false;
 }
 }
 validate104.errors = vErrors;
 return errors === 0;
 }
-validate104.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate104;
 });
 
@@ -1652,28 +1524,21 @@ export const sidecarRemoveByRegexValidator: SchemaValidator = /* @__PURE__ */ la
 const func0 = Object.prototype.hasOwnProperty;
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema61 = {"title":"SidecarRemoveByRegex","type":"object","additionalProperties":false,"required":["force","pattern"],"properties":{"force":{"type":"boolean"},"pattern":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate105(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate105.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.force === undefined) || (!(func0.call(data, "force")))) && (missing0 = "force")) || (((data.pattern === undefined) || (!(func0.call(data, "pattern")))) && (missing0 = "pattern"))){
-validate105.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema61.required,parentSchema:schema61,data}];
+validate105.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema61, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "force") || (key0 === "pattern"))){
-validate105.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema61,data}];
+validate105.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema61, data)];
 return false;
 break;
 }
@@ -1683,7 +1548,7 @@ if(data.force !== undefined && func0.call(data, "force")){
 let data0 = data.force;
 const _errs2 = errors;
 if(typeof data0 !== "boolean"){
-validate105.errors = [{instancePath:instancePath+"/force",schemaPath:"#/properties/force/type",keyword:"type",params:{type: "boolean"},schema:schema61.properties.force.type,parentSchema:schema61.properties.force,data:data0}];
+validate105.errors = [failure(instancePath+"/force", "type", {type: "boolean"}, schema61.properties.force, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1698,12 +1563,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern13.test(data1)){
-validate105.errors = [{instancePath:instancePath+"/pattern",schemaPath:"#/properties/pattern/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema61.properties.pattern,data:data1}];
+validate105.errors = [failure(instancePath+"/pattern", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema61.properties.pattern, data1)];
 return false;
 }
 }
 else {
-validate105.errors = [{instancePath:instancePath+"/pattern",schemaPath:"#/properties/pattern/type",keyword:"type",params:{type: "string"},schema:schema61.properties.pattern.type,parentSchema:schema61.properties.pattern,data:data1}];
+validate105.errors = [failure(instancePath+"/pattern", "type", {type: "string"}, schema61.properties.pattern, data1)];
 return false;
 }
 }
@@ -1717,14 +1582,13 @@ var valid0 = true;
 }
 }
 else {
-validate105.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema61.type,parentSchema:schema61,data}];
+validate105.errors = [failure(instancePath, "type", {type: "object"}, schema61, data)];
 return false;
 }
 }
 validate105.errors = vErrors;
 return errors === 0;
 }
-validate105.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate105;
 });
 
@@ -1732,28 +1596,21 @@ return validate105;
 export const sidecarRemoveAllValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema62 = {"title":"SidecarRemoveAll","type":"object","additionalProperties":false,"required":["force"],"properties":{"force":{"type":"boolean"}}};
-function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate106(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate106.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.force === undefined) || (!(func0.call(data, "force")))) && (missing0 = "force")){
-validate106.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema62.required,parentSchema:schema62,data}];
+validate106.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema62, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "force")){
-validate106.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema62,data}];
+validate106.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema62, data)];
 return false;
 break;
 }
@@ -1762,7 +1619,7 @@ if(_errs1 === errors){
 if(data.force !== undefined && func0.call(data, "force")){
 let data0 = data.force;
 if(typeof data0 !== "boolean"){
-validate106.errors = [{instancePath:instancePath+"/force",schemaPath:"#/properties/force/type",keyword:"type",params:{type: "boolean"},schema:schema62.properties.force.type,parentSchema:schema62.properties.force,data:data0}];
+validate106.errors = [failure(instancePath+"/force", "type", {type: "boolean"}, schema62.properties.force, data0)];
 return false;
 }
 }
@@ -1770,14 +1627,13 @@ return false;
 }
 }
 else {
-validate106.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema62.type,parentSchema:schema62,data}];
+validate106.errors = [failure(instancePath, "type", {type: "object"}, schema62, data)];
 return false;
 }
 }
 validate106.errors = vErrors;
 return errors === 0;
 }
-validate106.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate106;
 });
 
@@ -1787,28 +1643,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema63 = {"title":"SidecarPut","type":"object","additionalProperties":false,"required":["overwrite","replica_num","soft_pin","soft_pin_ttl_ms","hard_pin","segment_ends","segments","group_ends","groups"],"properties":{"overwrite":{"type":"boolean"},"replica_num":{"type":"integer","minimum":0,"maximum":4294967295},"soft_pin":{"type":"boolean"},"soft_pin_ttl_ms":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"hard_pin":{"type":"boolean"},"segment_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"segments":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"group_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"groups":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate107(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate107.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((data.overwrite === undefined) || (!(func0.call(data, "overwrite")))) && (missing0 = "overwrite")) || (((data.replica_num === undefined) || (!(func0.call(data, "replica_num")))) && (missing0 = "replica_num"))) || (((data.soft_pin === undefined) || (!(func0.call(data, "soft_pin")))) && (missing0 = "soft_pin"))) || (((data.soft_pin_ttl_ms === undefined) || (!(func0.call(data, "soft_pin_ttl_ms")))) && (missing0 = "soft_pin_ttl_ms"))) || (((data.hard_pin === undefined) || (!(func0.call(data, "hard_pin")))) && (missing0 = "hard_pin"))) || (((data.segment_ends === undefined) || (!(func0.call(data, "segment_ends")))) && (missing0 = "segment_ends"))) || (((data.segments === undefined) || (!(func0.call(data, "segments")))) && (missing0 = "segments"))) || (((data.group_ends === undefined) || (!(func0.call(data, "group_ends")))) && (missing0 = "group_ends"))) || (((data.groups === undefined) || (!(func0.call(data, "groups")))) && (missing0 = "groups"))){
-validate107.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema63.required,parentSchema:schema63,data}];
+validate107.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema63, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(func0.call(schema63.properties, key0))){
-validate107.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema63,data}];
+validate107.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema63, data)];
 return false;
 break;
 }
@@ -1818,7 +1667,7 @@ if(data.overwrite !== undefined && func0.call(data, "overwrite")){
 let data0 = data.overwrite;
 const _errs2 = errors;
 if(typeof data0 !== "boolean"){
-validate107.errors = [{instancePath:instancePath+"/overwrite",schemaPath:"#/properties/overwrite/type",keyword:"type",params:{type: "boolean"},schema:schema63.properties.overwrite.type,parentSchema:schema63.properties.overwrite,data:data0}];
+validate107.errors = [failure(instancePath+"/overwrite", "type", {type: "boolean"}, schema63.properties.overwrite, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1831,18 +1680,18 @@ if(data.replica_num !== undefined && func0.call(data, "replica_num")){
 let data1 = data.replica_num;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate107.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/type",keyword:"type",params:{type: "integer"},schema:schema63.properties.replica_num.type,parentSchema:schema63.properties.replica_num,data:data1}];
+validate107.errors = [failure(instancePath+"/replica_num", "type", {type: "integer"}, schema63.properties.replica_num, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate107.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema63.properties.replica_num,data:data1}];
+validate107.errors = [failure(instancePath+"/replica_num", "maximum", {comparison: "<=", limit: 4294967295}, schema63.properties.replica_num, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate107.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema63.properties.replica_num,data:data1}];
+validate107.errors = [failure(instancePath+"/replica_num", "minimum", {comparison: ">=", limit: 0}, schema63.properties.replica_num, data1)];
 return false;
 }
 }
@@ -1858,7 +1707,7 @@ if(data.soft_pin !== undefined && func0.call(data, "soft_pin")){
 let data2 = data.soft_pin;
 const _errs6 = errors;
 if(typeof data2 !== "boolean"){
-validate107.errors = [{instancePath:instancePath+"/soft_pin",schemaPath:"#/properties/soft_pin/type",keyword:"type",params:{type: "boolean"},schema:schema63.properties.soft_pin.type,parentSchema:schema63.properties.soft_pin,data:data2}];
+validate107.errors = [failure(instancePath+"/soft_pin", "type", {type: "boolean"}, schema63.properties.soft_pin, data2)];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -1873,12 +1722,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern8.test(data3)){
-validate107.errors = [{instancePath:instancePath+"/soft_pin_ttl_ms",schemaPath:"#/properties/soft_pin_ttl_ms/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema63.properties.soft_pin_ttl_ms,data:data3}];
+validate107.errors = [failure(instancePath+"/soft_pin_ttl_ms", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema63.properties.soft_pin_ttl_ms, data3)];
 return false;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/soft_pin_ttl_ms",schemaPath:"#/properties/soft_pin_ttl_ms/type",keyword:"type",params:{type: "string"},schema:schema63.properties.soft_pin_ttl_ms.type,parentSchema:schema63.properties.soft_pin_ttl_ms,data:data3}];
+validate107.errors = [failure(instancePath+"/soft_pin_ttl_ms", "type", {type: "string"}, schema63.properties.soft_pin_ttl_ms, data3)];
 return false;
 }
 }
@@ -1892,7 +1741,7 @@ if(data.hard_pin !== undefined && func0.call(data, "hard_pin")){
 let data4 = data.hard_pin;
 const _errs10 = errors;
 if(typeof data4 !== "boolean"){
-validate107.errors = [{instancePath:instancePath+"/hard_pin",schemaPath:"#/properties/hard_pin/type",keyword:"type",params:{type: "boolean"},schema:schema63.properties.hard_pin.type,parentSchema:schema63.properties.hard_pin,data:data4}];
+validate107.errors = [failure(instancePath+"/hard_pin", "type", {type: "boolean"}, schema63.properties.hard_pin, data4)];
 return false;
 }
 var valid0 = _errs10 === errors;
@@ -1907,12 +1756,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(!pattern13.test(data5)){
-validate107.errors = [{instancePath:instancePath+"/segment_ends",schemaPath:"#/properties/segment_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema63.properties.segment_ends,data:data5}];
+validate107.errors = [failure(instancePath+"/segment_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema63.properties.segment_ends, data5)];
 return false;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/segment_ends",schemaPath:"#/properties/segment_ends/type",keyword:"type",params:{type: "string"},schema:schema63.properties.segment_ends.type,parentSchema:schema63.properties.segment_ends,data:data5}];
+validate107.errors = [failure(instancePath+"/segment_ends", "type", {type: "string"}, schema63.properties.segment_ends, data5)];
 return false;
 }
 }
@@ -1928,12 +1777,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern13.test(data6)){
-validate107.errors = [{instancePath:instancePath+"/segments",schemaPath:"#/properties/segments/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema63.properties.segments,data:data6}];
+validate107.errors = [failure(instancePath+"/segments", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema63.properties.segments, data6)];
 return false;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/segments",schemaPath:"#/properties/segments/type",keyword:"type",params:{type: "string"},schema:schema63.properties.segments.type,parentSchema:schema63.properties.segments,data:data6}];
+validate107.errors = [failure(instancePath+"/segments", "type", {type: "string"}, schema63.properties.segments, data6)];
 return false;
 }
 }
@@ -1949,12 +1798,12 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(!pattern13.test(data7)){
-validate107.errors = [{instancePath:instancePath+"/group_ends",schemaPath:"#/properties/group_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema63.properties.group_ends,data:data7}];
+validate107.errors = [failure(instancePath+"/group_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema63.properties.group_ends, data7)];
 return false;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/group_ends",schemaPath:"#/properties/group_ends/type",keyword:"type",params:{type: "string"},schema:schema63.properties.group_ends.type,parentSchema:schema63.properties.group_ends,data:data7}];
+validate107.errors = [failure(instancePath+"/group_ends", "type", {type: "string"}, schema63.properties.group_ends, data7)];
 return false;
 }
 }
@@ -1970,12 +1819,12 @@ const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(!pattern13.test(data8)){
-validate107.errors = [{instancePath:instancePath+"/groups",schemaPath:"#/properties/groups/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema63.properties.groups,data:data8}];
+validate107.errors = [failure(instancePath+"/groups", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema63.properties.groups, data8)];
 return false;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/groups",schemaPath:"#/properties/groups/type",keyword:"type",params:{type: "string"},schema:schema63.properties.groups.type,parentSchema:schema63.properties.groups,data:data8}];
+validate107.errors = [failure(instancePath+"/groups", "type", {type: "string"}, schema63.properties.groups, data8)];
 return false;
 }
 }
@@ -1996,145 +1845,112 @@ var valid0 = true;
 }
 }
 else {
-validate107.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema63.type,parentSchema:schema63,data}];
+validate107.errors = [failure(instancePath, "type", {type: "object"}, schema63, data)];
 return false;
 }
 }
 validate107.errors = vErrors;
 return errors === 0;
 }
-validate107.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate107;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarGet`. A failed check leaves its reasons in `errors`. */
 export const sidecarGetValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema64 = {"title":"SidecarGet","type":"object","additionalProperties":false,"properties":{}};
-function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate108(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate108.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate108.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema64,data}];
+validate108.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema64, data)];
 return false;
 break;
 }
 }
 else {
-validate108.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema64.type,parentSchema:schema64,data}];
+validate108.errors = [failure(instancePath, "type", {type: "object"}, schema64, data)];
 return false;
 }
 }
 validate108.errors = vErrors;
 return errors === 0;
 }
-validate108.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate108;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarHealth`. A failed check leaves its reasons in `errors`. */
 export const sidecarHealthValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema65 = {"title":"SidecarHealth","type":"object","additionalProperties":false,"properties":{}};
-function validate109(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate109(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate109.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate109.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema65,data}];
+validate109.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema65, data)];
 return false;
 break;
 }
 }
 else {
-validate109.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema65.type,parentSchema:schema65,data}];
+validate109.errors = [failure(instancePath, "type", {type: "object"}, schema65, data)];
 return false;
 }
 }
 validate109.errors = vErrors;
 return errors === 0;
 }
-validate109.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate109;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarPing`. A failed check leaves its reasons in `errors`. */
 export const sidecarPingValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema66 = {"title":"SidecarPing","type":"object","additionalProperties":false,"properties":{}};
-function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate110(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate110.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate110.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema66,data}];
+validate110.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema66, data)];
 return false;
 break;
 }
 }
 else {
-validate110.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema66.type,parentSchema:schema66,data}];
+validate110.errors = [failure(instancePath, "type", {type: "object"}, schema66, data)];
 return false;
 }
 }
 validate110.errors = vErrors;
 return errors === 0;
 }
-validate110.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate110;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarClose`. A failed check leaves its reasons in `errors`. */
 export const sidecarCloseValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema67 = {"title":"SidecarClose","type":"object","additionalProperties":false,"properties":{}};
-function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate111(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate111.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate111.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema67,data}];
+validate111.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema67, data)];
 return false;
 break;
 }
 }
 else {
-validate111.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema67.type,parentSchema:schema67,data}];
+validate111.errors = [failure(instancePath, "type", {type: "object"}, schema67, data)];
 return false;
 }
 }
 validate111.errors = vErrors;
 return errors === 0;
 }
-validate111.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate111;
 });

@@ -2,7 +2,7 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 import { codePointLength } from "../../../src/wire/text.js";
 import { reqMetaValidator } from "./request-validators.js";
 
@@ -12,28 +12,21 @@ const validate53 = reqMetaValidator;
 const schema19 = {"title":"MooncakeStoreConnectorMetadata","type":"object","additionalProperties":false,"required":["unfinished_request_ids","preempted_req_ids"],"properties":{"requests":{"type":"array","items":{"$ref":"ReqMeta"}},"unfinished_request_ids":{"type":"array","uniqueItems":true,"x-type":"set","items":{"type":"string","minLength":1}},"preempted_req_ids":{"type":"array","uniqueItems":true,"x-type":"set","items":{"type":"string","minLength":1}}}};
 const func0 = Object.prototype.hasOwnProperty;
 const func74 = codePointLength;
-function validate52(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate52(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate52.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.unfinished_request_ids === undefined) || (!(func0.call(data, "unfinished_request_ids")))) && (missing0 = "unfinished_request_ids")) || (((data.preempted_req_ids === undefined) || (!(func0.call(data, "preempted_req_ids")))) && (missing0 = "preempted_req_ids"))){
-validate52.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema19.required,parentSchema:schema19,data}];
+validate52.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema19, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "requests") || (key0 === "unfinished_request_ids")) || (key0 === "preempted_req_ids"))){
-validate52.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema19,data}];
+validate52.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema19, data)];
 return false;
 break;
 }
@@ -48,7 +41,7 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate53(data0[i0], {instancePath:instancePath+"/requests/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate53(data0[i0], {instancePath:instancePath+"/requests/" + i0}))){
 vErrors = vErrors === null ? validate53.errors : vErrors.concat(validate53.errors);
 errors = vErrors.length;
 }
@@ -59,7 +52,7 @@ break;
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/requests",schemaPath:"#/properties/requests/type",keyword:"type",params:{type: "array"},schema:schema19.properties.requests.type,parentSchema:schema19.properties.requests,data:data0}];
+validate52.errors = [failure(instancePath+"/requests", "type", {type: "array"}, schema19.properties.requests, data0)];
 return false;
 }
 }
@@ -82,12 +75,12 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func74(data3) < 1){
-validate52.errors = [{instancePath:instancePath+"/unfinished_request_ids/" + i1,schemaPath:"#/properties/unfinished_request_ids/items/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema19.properties.unfinished_request_ids.items,data:data3}];
+validate52.errors = [failure(instancePath+"/unfinished_request_ids/" + i1, "minLength", {limit: 1}, schema19.properties.unfinished_request_ids.items, data3)];
 return false;
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/unfinished_request_ids/" + i1,schemaPath:"#/properties/unfinished_request_ids/items/type",keyword:"type",params:{type: "string"},schema:schema19.properties.unfinished_request_ids.items.type,parentSchema:schema19.properties.unfinished_request_ids.items,data:data3}];
+validate52.errors = [failure(instancePath+"/unfinished_request_ids/" + i1, "type", {type: "string"}, schema19.properties.unfinished_request_ids.items, data3)];
 return false;
 }
 }
@@ -110,13 +103,13 @@ break;
 seen0.set(key1, i2);
 }
 if(!(index0 === -1)){
-validate52.errors = [{instancePath:instancePath+"/unfinished_request_ids",schemaPath:"#/properties/unfinished_request_ids/uniqueItems",keyword:"uniqueItems",params:{index: index0, first: first0},schema:true,parentSchema:schema19.properties.unfinished_request_ids,data:data2}];
+validate52.errors = [failure(instancePath+"/unfinished_request_ids", "uniqueItems", {index: index0, first: first0}, schema19.properties.unfinished_request_ids, data2)];
 return false;
 }
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/unfinished_request_ids",schemaPath:"#/properties/unfinished_request_ids/type",keyword:"type",params:{type: "array"},schema:schema19.properties.unfinished_request_ids.type,parentSchema:schema19.properties.unfinished_request_ids,data:data2}];
+validate52.errors = [failure(instancePath+"/unfinished_request_ids", "type", {type: "array"}, schema19.properties.unfinished_request_ids, data2)];
 return false;
 }
 }
@@ -139,12 +132,12 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func74(data5) < 1){
-validate52.errors = [{instancePath:instancePath+"/preempted_req_ids/" + i3,schemaPath:"#/properties/preempted_req_ids/items/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema19.properties.preempted_req_ids.items,data:data5}];
+validate52.errors = [failure(instancePath+"/preempted_req_ids/" + i3, "minLength", {limit: 1}, schema19.properties.preempted_req_ids.items, data5)];
 return false;
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/preempted_req_ids/" + i3,schemaPath:"#/properties/preempted_req_ids/items/type",keyword:"type",params:{type: "string"},schema:schema19.properties.preempted_req_ids.items.type,parentSchema:schema19.properties.preempted_req_ids.items,data:data5}];
+validate52.errors = [failure(instancePath+"/preempted_req_ids/" + i3, "type", {type: "string"}, schema19.properties.preempted_req_ids.items, data5)];
 return false;
 }
 }
@@ -167,13 +160,13 @@ break;
 seen1.set(key2, i4);
 }
 if(!(index1 === -1)){
-validate52.errors = [{instancePath:instancePath+"/preempted_req_ids",schemaPath:"#/properties/preempted_req_ids/uniqueItems",keyword:"uniqueItems",params:{index: index1, first: first1},schema:true,parentSchema:schema19.properties.preempted_req_ids,data:data4}];
+validate52.errors = [failure(instancePath+"/preempted_req_ids", "uniqueItems", {index: index1, first: first1}, schema19.properties.preempted_req_ids, data4)];
 return false;
 }
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/preempted_req_ids",schemaPath:"#/properties/preempted_req_ids/type",keyword:"type",params:{type: "array"},schema:schema19.properties.preempted_req_ids.type,parentSchema:schema19.properties.preempted_req_ids,data:data4}];
+validate52.errors = [failure(instancePath+"/preempted_req_ids", "type", {type: "array"}, schema19.properties.preempted_req_ids, data4)];
 return false;
 }
 }
@@ -188,14 +181,13 @@ var valid0 = true;
 }
 }
 else {
-validate52.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema19.type,parentSchema:schema19,data}];
+validate52.errors = [failure(instancePath, "type", {type: "object"}, schema19, data)];
 return false;
 }
 }
 validate52.errors = vErrors;
 return errors === 0;
 }
-validate52.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate52;
 });
 
@@ -203,22 +195,15 @@ return validate52;
 export const mooncakeStoreWorkerMetadataValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema24 = {"title":"MooncakeStoreWorkerMetadata","type":"object","additionalProperties":false,"properties":{"completed_saves":{"type":"array","x-type":"map","items":{"type":"array","minItems":2,"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":1,"maximum":9007199254740991}]},"x-unique-keys":true}}};
-function validate61(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate61(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate61.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "completed_saves")){
-validate61.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema24,data}];
+validate61.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema24, data)];
 return false;
 break;
 }
@@ -237,7 +222,7 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(Array.isArray(data1)){
 if(data1.length < 2){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0,schemaPath:"#/properties/completed_saves/items/minItems",keyword:"minItems",params:{limit: 2},schema:2,parentSchema:schema24.properties.completed_saves.items,data:data1}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0, "minItems", {limit: 2}, schema24.properties.completed_saves.items, data1)];
 return false;
 }
 else {
@@ -246,18 +231,18 @@ if(len1 > 0){
 let data2 = data1[0];
 const _errs6 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/0",schemaPath:"#/properties/completed_saves/items/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema24.properties.completed_saves.items.prefixItems[0].type,parentSchema:schema24.properties.completed_saves.items.prefixItems[0],data:data2}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0+"/0", "type", {type: "integer"}, schema24.properties.completed_saves.items.prefixItems[0], data2)];
 return false;
 }
 if(errors === _errs6){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 9007199254740991 || isNaN(data2)){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/0",schemaPath:"#/properties/completed_saves/items/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema24.properties.completed_saves.items.prefixItems[0],data:data2}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema24.properties.completed_saves.items.prefixItems[0], data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/0",schemaPath:"#/properties/completed_saves/items/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema24.properties.completed_saves.items.prefixItems[0],data:data2}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0+"/0", "minimum", {comparison: ">=", limit: 0}, schema24.properties.completed_saves.items.prefixItems[0], data2)];
 return false;
 }
 }
@@ -270,18 +255,18 @@ if(len1 > 1){
 let data3 = data1[1];
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/1",schemaPath:"#/properties/completed_saves/items/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema24.properties.completed_saves.items.prefixItems[1].type,parentSchema:schema24.properties.completed_saves.items.prefixItems[1],data:data3}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0+"/1", "type", {type: "integer"}, schema24.properties.completed_saves.items.prefixItems[1], data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/1",schemaPath:"#/properties/completed_saves/items/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema24.properties.completed_saves.items.prefixItems[1],data:data3}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema24.properties.completed_saves.items.prefixItems[1], data3)];
 return false;
 }
 else {
 if(data3 < 1 || isNaN(data3)){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/1",schemaPath:"#/properties/completed_saves/items/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema24.properties.completed_saves.items.prefixItems[1],data:data3}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0+"/1", "minimum", {comparison: ">=", limit: 1}, schema24.properties.completed_saves.items.prefixItems[1], data3)];
 return false;
 }
 }
@@ -292,7 +277,7 @@ var valid2 = _errs8 === errors;
 if(valid2){
 const len2 = data1.length;
 if(!(len2 <= 2)){
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0,schemaPath:"#/properties/completed_saves/items/items",keyword:"items",params:{limit: 2},schema:false,parentSchema:schema24.properties.completed_saves.items,data:data1}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0, "items", {limit: 2}, schema24.properties.completed_saves.items, data1)];
 return false;
 }
 }
@@ -300,7 +285,7 @@ return false;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/completed_saves/" + i0,schemaPath:"#/properties/completed_saves/items/type",keyword:"type",params:{type: "array"},schema:schema24.properties.completed_saves.items.type,parentSchema:schema24.properties.completed_saves.items,data:data1}];
+validate61.errors = [failure(instancePath+"/completed_saves/" + i0, "type", {type: "array"}, schema24.properties.completed_saves.items, data1)];
 return false;
 }
 }
@@ -323,13 +308,13 @@ break;
 seen0.set(key1, i1);
 }
 if(!(index0 === -1)){
-validate61.errors = [{instancePath:instancePath+"/completed_saves",schemaPath:"#/properties/completed_saves/x-unique-keys",keyword:"x-unique-keys",params:{index: index0, first: first0},schema:true,parentSchema:schema24.properties.completed_saves,data:data0}];
+validate61.errors = [failure(instancePath+"/completed_saves", "x-unique-keys", {index: index0, first: first0}, schema24.properties.completed_saves, data0)];
 return false;
 }
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/completed_saves",schemaPath:"#/properties/completed_saves/type",keyword:"type",params:{type: "array"},schema:schema24.properties.completed_saves.type,parentSchema:schema24.properties.completed_saves,data:data0}];
+validate61.errors = [failure(instancePath+"/completed_saves", "type", {type: "array"}, schema24.properties.completed_saves, data0)];
 return false;
 }
 }
@@ -337,13 +322,12 @@ return false;
 }
 }
 else {
-validate61.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema24.type,parentSchema:schema24,data}];
+validate61.errors = [failure(instancePath, "type", {type: "object"}, schema24, data)];
 return false;
 }
 }
 validate61.errors = vErrors;
 return errors === 0;
 }
-validate61.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate61;
 });

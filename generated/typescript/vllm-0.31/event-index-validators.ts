@@ -2,22 +2,15 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `BlockIndexGroup`. A failed check leaves its reasons in `errors`. */
 export const blockIndexGroupValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema25 = {"title":"BlockIndexGroup","type":"object","additionalProperties":false,"required":["kind","block_size"],"if":{"required":["kind"],"properties":{"kind":{"enum":["swa","swa_mla"]}}},"then":{"required":["sliding_window"],"x-rule":"the kinds swa and swa_mla need sliding_window","properties":{"sliding_window":{"type":"integer","x-rule":"an integer, because the kind is a sliding window"}}},"not":{"required":["kind"],"properties":{"kind":{"enum":["chunked_local"]},"attention_chunk_size":{"type":"null"}}},"x-rule":"the kind chunked_local needs attention_chunk_size","properties":{"kind":{"type":"string","enum":["full","mla","rswa","swa","swa_mla","chunked_local","mamba","circular"]},"block_size":{"type":"integer","minimum":1,"maximum":9007199254740991},"sliding_window":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"attention_chunk_size":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"mamba_cache_mode":{"type":"string","enum":["align","all","none"]},"is_eagle_group":{"type":"boolean"}}};
-function validate62(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate62(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate62.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 const _errs2 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -73,7 +66,7 @@ var valid1 = true;
 }
 var valid0 = _errs2 === errors;
 if(valid0){
-validate62.errors = [{instancePath,schemaPath:"#/not",keyword:"not",params:{},schema:schema25.not,parentSchema:schema25,data}];
+validate62.errors = [failure(instancePath, "not", {}, schema25, data)];
 return false;
 }
 else {
@@ -132,14 +125,14 @@ const _errs9 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing2;
 if(((data.sliding_window === undefined) || (!(func0.call(data, "sliding_window")))) && (missing2 = "sliding_window")){
-validate62.errors = [{instancePath,schemaPath:"#/then/required",keyword:"required",params:{missingProperty: missing2},schema:schema25.then.required,parentSchema:schema25.then,data}];
+validate62.errors = [failure(instancePath, "required", {missingProperty: missing2}, schema25.then, data)];
 return false;
 }
 else {
 if(data.sliding_window !== undefined && func0.call(data, "sliding_window")){
 let data3 = data.sliding_window;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate62.errors = [{instancePath:instancePath+"/sliding_window",schemaPath:"#/then/properties/sliding_window/type",keyword:"type",params:{type: "integer"},schema:schema25.then.properties.sliding_window.type,parentSchema:schema25.then.properties.sliding_window,data:data3}];
+validate62.errors = [failure(instancePath+"/sliding_window", "type", {type: "integer"}, schema25.then.properties.sliding_window, data3)];
 return false;
 }
 }
@@ -154,7 +147,7 @@ props0.kind = true;
 }
 }
 if(!valid2){
-const err5 = {instancePath,schemaPath:"#/if",keyword:"if",params:{failingKeyword: "then"},schema:schema25.if,parentSchema:schema25,data};
+const err5 = failure(instancePath, "if", {failingKeyword: "then"}, schema25, data);
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -170,14 +163,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing3;
 if((((data.kind === undefined) || (!(func0.call(data, "kind")))) && (missing3 = "kind")) || (((data.block_size === undefined) || (!(func0.call(data, "block_size")))) && (missing3 = "block_size"))){
-validate62.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing3},schema:schema25.required,parentSchema:schema25,data}];
+validate62.errors = [failure(instancePath, "required", {missingProperty: missing3}, schema25, data)];
 return false;
 }
 else {
 const _errs12 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((key0 === "kind") || (key0 === "block_size")) || (key0 === "sliding_window")) || (key0 === "attention_chunk_size")) || (key0 === "mamba_cache_mode")) || (key0 === "is_eagle_group"))){
-validate62.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema25,data}];
+validate62.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema25, data)];
 return false;
 break;
 }
@@ -187,11 +180,11 @@ if(data.kind !== undefined && func0.call(data, "kind")){
 let data4 = data.kind;
 const _errs13 = errors;
 if(typeof data4 !== "string"){
-validate62.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"},schema:schema25.properties.kind.type,parentSchema:schema25.properties.kind,data:data4}];
+validate62.errors = [failure(instancePath+"/kind", "type", {type: "string"}, schema25.properties.kind, data4)];
 return false;
 }
 if(!((((((((data4 === "full") || (data4 === "mla")) || (data4 === "rswa")) || (data4 === "swa")) || (data4 === "swa_mla")) || (data4 === "chunked_local")) || (data4 === "mamba")) || (data4 === "circular"))){
-validate62.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema25.properties.kind.enum},schema:schema25.properties.kind.enum,parentSchema:schema25.properties.kind,data:data4}];
+validate62.errors = [failure(instancePath+"/kind", "enum", {allowedValues: schema25.properties.kind.enum}, schema25.properties.kind, data4)];
 return false;
 }
 var valid5 = _errs13 === errors;
@@ -204,18 +197,18 @@ if(data.block_size !== undefined && func0.call(data, "block_size")){
 let data5 = data.block_size;
 const _errs15 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate62.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/type",keyword:"type",params:{type: "integer"},schema:schema25.properties.block_size.type,parentSchema:schema25.properties.block_size,data:data5}];
+validate62.errors = [failure(instancePath+"/block_size", "type", {type: "integer"}, schema25.properties.block_size, data5)];
 return false;
 }
 if(errors === _errs15){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate62.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.block_size,data:data5}];
+validate62.errors = [failure(instancePath+"/block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.block_size, data5)];
 return false;
 }
 else {
 if(data5 < 1 || isNaN(data5)){
-validate62.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema25.properties.block_size,data:data5}];
+validate62.errors = [failure(instancePath+"/block_size", "minimum", {comparison: ">=", limit: 1}, schema25.properties.block_size, data5)];
 return false;
 }
 }
@@ -231,18 +224,18 @@ if(data.sliding_window !== undefined && func0.call(data, "sliding_window")){
 let data6 = data.sliding_window;
 const _errs17 = errors;
 if((!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))) && (data6 !== null)){
-validate62.errors = [{instancePath:instancePath+"/sliding_window",schemaPath:"#/properties/sliding_window/type",keyword:"type",params:{type: schema25.properties.sliding_window.type},schema:schema25.properties.sliding_window.type,parentSchema:schema25.properties.sliding_window,data:data6}];
+validate62.errors = [failure(instancePath+"/sliding_window", "type", {type: schema25.properties.sliding_window.type}, schema25.properties.sliding_window, data6)];
 return false;
 }
 if(errors === _errs17){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9007199254740991 || isNaN(data6)){
-validate62.errors = [{instancePath:instancePath+"/sliding_window",schemaPath:"#/properties/sliding_window/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.sliding_window,data:data6}];
+validate62.errors = [failure(instancePath+"/sliding_window", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.sliding_window, data6)];
 return false;
 }
 else {
 if(data6 < 1 || isNaN(data6)){
-validate62.errors = [{instancePath:instancePath+"/sliding_window",schemaPath:"#/properties/sliding_window/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema25.properties.sliding_window,data:data6}];
+validate62.errors = [failure(instancePath+"/sliding_window", "minimum", {comparison: ">=", limit: 1}, schema25.properties.sliding_window, data6)];
 return false;
 }
 }
@@ -258,18 +251,18 @@ if(data.attention_chunk_size !== undefined && func0.call(data, "attention_chunk_
 let data7 = data.attention_chunk_size;
 const _errs19 = errors;
 if((!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))) && (data7 !== null)){
-validate62.errors = [{instancePath:instancePath+"/attention_chunk_size",schemaPath:"#/properties/attention_chunk_size/type",keyword:"type",params:{type: schema25.properties.attention_chunk_size.type},schema:schema25.properties.attention_chunk_size.type,parentSchema:schema25.properties.attention_chunk_size,data:data7}];
+validate62.errors = [failure(instancePath+"/attention_chunk_size", "type", {type: schema25.properties.attention_chunk_size.type}, schema25.properties.attention_chunk_size, data7)];
 return false;
 }
 if(errors === _errs19){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate62.errors = [{instancePath:instancePath+"/attention_chunk_size",schemaPath:"#/properties/attention_chunk_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.attention_chunk_size,data:data7}];
+validate62.errors = [failure(instancePath+"/attention_chunk_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.attention_chunk_size, data7)];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate62.errors = [{instancePath:instancePath+"/attention_chunk_size",schemaPath:"#/properties/attention_chunk_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema25.properties.attention_chunk_size,data:data7}];
+validate62.errors = [failure(instancePath+"/attention_chunk_size", "minimum", {comparison: ">=", limit: 1}, schema25.properties.attention_chunk_size, data7)];
 return false;
 }
 }
@@ -285,11 +278,11 @@ if(data.mamba_cache_mode !== undefined && func0.call(data, "mamba_cache_mode")){
 let data8 = data.mamba_cache_mode;
 const _errs21 = errors;
 if(typeof data8 !== "string"){
-validate62.errors = [{instancePath:instancePath+"/mamba_cache_mode",schemaPath:"#/properties/mamba_cache_mode/type",keyword:"type",params:{type: "string"},schema:schema25.properties.mamba_cache_mode.type,parentSchema:schema25.properties.mamba_cache_mode,data:data8}];
+validate62.errors = [failure(instancePath+"/mamba_cache_mode", "type", {type: "string"}, schema25.properties.mamba_cache_mode, data8)];
 return false;
 }
 if(!(((data8 === "align") || (data8 === "all")) || (data8 === "none"))){
-validate62.errors = [{instancePath:instancePath+"/mamba_cache_mode",schemaPath:"#/properties/mamba_cache_mode/enum",keyword:"enum",params:{allowedValues: schema25.properties.mamba_cache_mode.enum},schema:schema25.properties.mamba_cache_mode.enum,parentSchema:schema25.properties.mamba_cache_mode,data:data8}];
+validate62.errors = [failure(instancePath+"/mamba_cache_mode", "enum", {allowedValues: schema25.properties.mamba_cache_mode.enum}, schema25.properties.mamba_cache_mode, data8)];
 return false;
 }
 var valid5 = _errs21 === errors;
@@ -302,7 +295,7 @@ if(data.is_eagle_group !== undefined && func0.call(data, "is_eagle_group")){
 let data9 = data.is_eagle_group;
 const _errs23 = errors;
 if(typeof data9 !== "boolean"){
-validate62.errors = [{instancePath:instancePath+"/is_eagle_group",schemaPath:"#/properties/is_eagle_group/type",keyword:"type",params:{type: "boolean"},schema:schema25.properties.is_eagle_group.type,parentSchema:schema25.properties.is_eagle_group,data:data9}];
+validate62.errors = [failure(instancePath+"/is_eagle_group", "type", {type: "boolean"}, schema25.properties.is_eagle_group, data9)];
 return false;
 }
 var valid5 = _errs23 === errors;
@@ -319,14 +312,13 @@ var valid5 = true;
 }
 }
 else {
-validate62.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema25.type,parentSchema:schema25,data}];
+validate62.errors = [failure(instancePath, "type", {type: "object"}, schema25, data)];
 return false;
 }
 }
 validate62.errors = vErrors;
 return errors === 0;
 }
-validate62.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate62;
 });
 
@@ -335,22 +327,15 @@ export const blockIndexEngineValidator: SchemaValidator = /* @__PURE__ */ lazyVa
 const validate62 = blockIndexGroupValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema26 = {"title":"BlockIndexEngine","type":"object","additionalProperties":false,"properties":{"release":{"type":["string","null"]},"hash_block_size":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"groups":{"type":["array","null"],"items":{"$ref":"BlockIndexGroup"}},"chunk_sizes":{"type":"array","x-type":"map","items":{"type":"array","minItems":2,"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":1,"maximum":9007199254740991}]},"x-unique-keys":true},"eagle":{"type":"boolean"},"eagle_groups":{"type":"array","uniqueItems":true,"x-type":"set","items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"offload_chunk_blocks":{"type":"integer","minimum":1,"maximum":9007199254740991}}};
-function validate63(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate63(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate63.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "release") || (key0 === "hash_block_size")) || (key0 === "groups")) || (key0 === "chunk_sizes")) || (key0 === "eagle")) || (key0 === "eagle_groups")) || (key0 === "offload_chunk_blocks"))){
-validate63.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema26,data}];
+validate63.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema26, data)];
 return false;
 break;
 }
@@ -360,7 +345,7 @@ if(data.release !== undefined && func0.call(data, "release")){
 let data0 = data.release;
 const _errs2 = errors;
 if((typeof data0 !== "string") && (data0 !== null)){
-validate63.errors = [{instancePath:instancePath+"/release",schemaPath:"#/properties/release/type",keyword:"type",params:{type: schema26.properties.release.type},schema:schema26.properties.release.type,parentSchema:schema26.properties.release,data:data0}];
+validate63.errors = [failure(instancePath+"/release", "type", {type: schema26.properties.release.type}, schema26.properties.release, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -373,18 +358,18 @@ if(data.hash_block_size !== undefined && func0.call(data, "hash_block_size")){
 let data1 = data.hash_block_size;
 const _errs4 = errors;
 if((!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))) && (data1 !== null)){
-validate63.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/type",keyword:"type",params:{type: schema26.properties.hash_block_size.type},schema:schema26.properties.hash_block_size.type,parentSchema:schema26.properties.hash_block_size,data:data1}];
+validate63.errors = [failure(instancePath+"/hash_block_size", "type", {type: schema26.properties.hash_block_size.type}, schema26.properties.hash_block_size, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate63.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.hash_block_size,data:data1}];
+validate63.errors = [failure(instancePath+"/hash_block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.hash_block_size, data1)];
 return false;
 }
 else {
 if(data1 < 1 || isNaN(data1)){
-validate63.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema26.properties.hash_block_size,data:data1}];
+validate63.errors = [failure(instancePath+"/hash_block_size", "minimum", {comparison: ">=", limit: 1}, schema26.properties.hash_block_size, data1)];
 return false;
 }
 }
@@ -400,7 +385,7 @@ if(data.groups !== undefined && func0.call(data, "groups")){
 let data2 = data.groups;
 const _errs6 = errors;
 if((!(Array.isArray(data2))) && (data2 !== null)){
-validate63.errors = [{instancePath:instancePath+"/groups",schemaPath:"#/properties/groups/type",keyword:"type",params:{type: schema26.properties.groups.type},schema:schema26.properties.groups.type,parentSchema:schema26.properties.groups,data:data2}];
+validate63.errors = [failure(instancePath+"/groups", "type", {type: schema26.properties.groups.type}, schema26.properties.groups, data2)];
 return false;
 }
 if(errors === _errs6){
@@ -409,7 +394,7 @@ var valid1 = true;
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 const _errs8 = errors;
-if(!(validate62(data2[i0], {instancePath:instancePath+"/groups/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate62(data2[i0], {instancePath:instancePath+"/groups/" + i0}))){
 vErrors = vErrors === null ? validate62.errors : vErrors.concat(validate62.errors);
 errors = vErrors.length;
 }
@@ -439,7 +424,7 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(Array.isArray(data5)){
 if(data5.length < 2){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1,schemaPath:"#/properties/chunk_sizes/items/minItems",keyword:"minItems",params:{limit: 2},schema:2,parentSchema:schema26.properties.chunk_sizes.items,data:data5}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1, "minItems", {limit: 2}, schema26.properties.chunk_sizes.items, data5)];
 return false;
 }
 else {
@@ -448,18 +433,18 @@ if(len2 > 0){
 let data6 = data5[0];
 const _errs13 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1+"/0",schemaPath:"#/properties/chunk_sizes/items/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema26.properties.chunk_sizes.items.prefixItems[0].type,parentSchema:schema26.properties.chunk_sizes.items.prefixItems[0],data:data6}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1+"/0", "type", {type: "integer"}, schema26.properties.chunk_sizes.items.prefixItems[0], data6)];
 return false;
 }
 if(errors === _errs13){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9007199254740991 || isNaN(data6)){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1+"/0",schemaPath:"#/properties/chunk_sizes/items/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.chunk_sizes.items.prefixItems[0],data:data6}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.chunk_sizes.items.prefixItems[0], data6)];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1+"/0",schemaPath:"#/properties/chunk_sizes/items/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema26.properties.chunk_sizes.items.prefixItems[0],data:data6}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1+"/0", "minimum", {comparison: ">=", limit: 0}, schema26.properties.chunk_sizes.items.prefixItems[0], data6)];
 return false;
 }
 }
@@ -472,18 +457,18 @@ if(len2 > 1){
 let data7 = data5[1];
 const _errs15 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1+"/1",schemaPath:"#/properties/chunk_sizes/items/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema26.properties.chunk_sizes.items.prefixItems[1].type,parentSchema:schema26.properties.chunk_sizes.items.prefixItems[1],data:data7}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1+"/1", "type", {type: "integer"}, schema26.properties.chunk_sizes.items.prefixItems[1], data7)];
 return false;
 }
 if(errors === _errs15){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1+"/1",schemaPath:"#/properties/chunk_sizes/items/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.chunk_sizes.items.prefixItems[1],data:data7}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.chunk_sizes.items.prefixItems[1], data7)];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1+"/1",schemaPath:"#/properties/chunk_sizes/items/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema26.properties.chunk_sizes.items.prefixItems[1],data:data7}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1+"/1", "minimum", {comparison: ">=", limit: 1}, schema26.properties.chunk_sizes.items.prefixItems[1], data7)];
 return false;
 }
 }
@@ -494,7 +479,7 @@ var valid3 = _errs15 === errors;
 if(valid3){
 const len3 = data5.length;
 if(!(len3 <= 2)){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1,schemaPath:"#/properties/chunk_sizes/items/items",keyword:"items",params:{limit: 2},schema:false,parentSchema:schema26.properties.chunk_sizes.items,data:data5}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1, "items", {limit: 2}, schema26.properties.chunk_sizes.items, data5)];
 return false;
 }
 }
@@ -502,7 +487,7 @@ return false;
 }
 }
 else {
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes/" + i1,schemaPath:"#/properties/chunk_sizes/items/type",keyword:"type",params:{type: "array"},schema:schema26.properties.chunk_sizes.items.type,parentSchema:schema26.properties.chunk_sizes.items,data:data5}];
+validate63.errors = [failure(instancePath+"/chunk_sizes/" + i1, "type", {type: "array"}, schema26.properties.chunk_sizes.items, data5)];
 return false;
 }
 }
@@ -525,13 +510,13 @@ break;
 seen0.set(key1, i2);
 }
 if(!(index0 === -1)){
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes",schemaPath:"#/properties/chunk_sizes/x-unique-keys",keyword:"x-unique-keys",params:{index: index0, first: first0},schema:true,parentSchema:schema26.properties.chunk_sizes,data:data4}];
+validate63.errors = [failure(instancePath+"/chunk_sizes", "x-unique-keys", {index: index0, first: first0}, schema26.properties.chunk_sizes, data4)];
 return false;
 }
 }
 }
 else {
-validate63.errors = [{instancePath:instancePath+"/chunk_sizes",schemaPath:"#/properties/chunk_sizes/type",keyword:"type",params:{type: "array"},schema:schema26.properties.chunk_sizes.type,parentSchema:schema26.properties.chunk_sizes,data:data4}];
+validate63.errors = [failure(instancePath+"/chunk_sizes", "type", {type: "array"}, schema26.properties.chunk_sizes, data4)];
 return false;
 }
 }
@@ -545,7 +530,7 @@ if(data.eagle !== undefined && func0.call(data, "eagle")){
 let data8 = data.eagle;
 const _errs17 = errors;
 if(typeof data8 !== "boolean"){
-validate63.errors = [{instancePath:instancePath+"/eagle",schemaPath:"#/properties/eagle/type",keyword:"type",params:{type: "boolean"},schema:schema26.properties.eagle.type,parentSchema:schema26.properties.eagle,data:data8}];
+validate63.errors = [failure(instancePath+"/eagle", "type", {type: "boolean"}, schema26.properties.eagle, data8)];
 return false;
 }
 var valid0 = _errs17 === errors;
@@ -565,18 +550,18 @@ for(let i3=0; i3<len4; i3++){
 let data10 = data9[i3];
 const _errs21 = errors;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-validate63.errors = [{instancePath:instancePath+"/eagle_groups/" + i3,schemaPath:"#/properties/eagle_groups/items/type",keyword:"type",params:{type: "integer"},schema:schema26.properties.eagle_groups.items.type,parentSchema:schema26.properties.eagle_groups.items,data:data10}];
+validate63.errors = [failure(instancePath+"/eagle_groups/" + i3, "type", {type: "integer"}, schema26.properties.eagle_groups.items, data10)];
 return false;
 }
 if(errors === _errs21){
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-validate63.errors = [{instancePath:instancePath+"/eagle_groups/" + i3,schemaPath:"#/properties/eagle_groups/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.eagle_groups.items,data:data10}];
+validate63.errors = [failure(instancePath+"/eagle_groups/" + i3, "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.eagle_groups.items, data10)];
 return false;
 }
 else {
 if(data10 < 0 || isNaN(data10)){
-validate63.errors = [{instancePath:instancePath+"/eagle_groups/" + i3,schemaPath:"#/properties/eagle_groups/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema26.properties.eagle_groups.items,data:data10}];
+validate63.errors = [failure(instancePath+"/eagle_groups/" + i3, "minimum", {comparison: ">=", limit: 0}, schema26.properties.eagle_groups.items, data10)];
 return false;
 }
 }
@@ -601,13 +586,13 @@ break;
 seen1.set(key2, i4);
 }
 if(!(index1 === -1)){
-validate63.errors = [{instancePath:instancePath+"/eagle_groups",schemaPath:"#/properties/eagle_groups/uniqueItems",keyword:"uniqueItems",params:{index: index1, first: first1},schema:true,parentSchema:schema26.properties.eagle_groups,data:data9}];
+validate63.errors = [failure(instancePath+"/eagle_groups", "uniqueItems", {index: index1, first: first1}, schema26.properties.eagle_groups, data9)];
 return false;
 }
 }
 }
 else {
-validate63.errors = [{instancePath:instancePath+"/eagle_groups",schemaPath:"#/properties/eagle_groups/type",keyword:"type",params:{type: "array"},schema:schema26.properties.eagle_groups.type,parentSchema:schema26.properties.eagle_groups,data:data9}];
+validate63.errors = [failure(instancePath+"/eagle_groups", "type", {type: "array"}, schema26.properties.eagle_groups, data9)];
 return false;
 }
 }
@@ -621,18 +606,18 @@ if(data.offload_chunk_blocks !== undefined && func0.call(data, "offload_chunk_bl
 let data11 = data.offload_chunk_blocks;
 const _errs23 = errors;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-validate63.errors = [{instancePath:instancePath+"/offload_chunk_blocks",schemaPath:"#/properties/offload_chunk_blocks/type",keyword:"type",params:{type: "integer"},schema:schema26.properties.offload_chunk_blocks.type,parentSchema:schema26.properties.offload_chunk_blocks,data:data11}];
+validate63.errors = [failure(instancePath+"/offload_chunk_blocks", "type", {type: "integer"}, schema26.properties.offload_chunk_blocks, data11)];
 return false;
 }
 if(errors === _errs23){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 9007199254740991 || isNaN(data11)){
-validate63.errors = [{instancePath:instancePath+"/offload_chunk_blocks",schemaPath:"#/properties/offload_chunk_blocks/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.offload_chunk_blocks,data:data11}];
+validate63.errors = [failure(instancePath+"/offload_chunk_blocks", "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.offload_chunk_blocks, data11)];
 return false;
 }
 else {
 if(data11 < 1 || isNaN(data11)){
-validate63.errors = [{instancePath:instancePath+"/offload_chunk_blocks",schemaPath:"#/properties/offload_chunk_blocks/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema26.properties.offload_chunk_blocks,data:data11}];
+validate63.errors = [failure(instancePath+"/offload_chunk_blocks", "minimum", {comparison: ">=", limit: 1}, schema26.properties.offload_chunk_blocks, data11)];
 return false;
 }
 }
@@ -652,13 +637,12 @@ var valid0 = true;
 }
 }
 else {
-validate63.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema26.type,parentSchema:schema26,data}];
+validate63.errors = [failure(instancePath, "type", {type: "object"}, schema26, data)];
 return false;
 }
 }
 validate63.errors = vErrors;
 return errors === 0;
 }
-validate63.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate63;
 });

@@ -2,35 +2,28 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `BlockStored`. A failed check leaves its reasons in `errors`. */
 export const blockStoredValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema27 = {"title":"BlockStored","x-packed":"map","type":"object","additionalProperties":false,"required":["type","block_hashes","parent_block_hash","token_ids","block_size"],"properties":{"type":{"type":"string","enum":["BlockStored"]},"block_hashes":{"type":"array","items":{"type":"string","pattern":"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64-or-bytes","x-rule":"a decimal string from \"0\" to \"18446744073709551615\", or 0x and lower-case hex, two digits a byte"}},"parent_block_hash":{"type":["string","null"],"pattern":"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64-or-bytes","x-rule":"a decimal string from \"0\" to \"18446744073709551615\", or 0x and lower-case hex, two digits a byte"},"token_ids":{"type":"array","items":{"type":"integer","minimum":0,"maximum":4294967295}},"block_size":{"type":"integer","minimum":0,"maximum":9007199254740991},"lora_id":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991,"x-written":true},"medium":{"type":["string","null"],"x-written":true},"lora_name":{"type":["string","null"],"x-written":true},"extra_keys":{"type":["array","null"],"items":{"type":["array","null"],"items":{"x-type":"any"}}},"group_idx":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"kv_cache_spec_kind":{"type":["string","null"]},"kv_cache_spec_sliding_window":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"locality":{"type":["string","null"]},"ownership":{"type":["string","null"]},"session_id":{"type":["string","null"]}},"x-elsewhere":{"lookahead_token_ids":["vllm-0.33"]}};
 const pattern4 = new RegExp("^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
-function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate65(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate65.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing0 = "block_hashes"))) || (((data.parent_block_hash === undefined) || (!(func0.call(data, "parent_block_hash")))) && (missing0 = "parent_block_hash"))) || (((data.token_ids === undefined) || (!(func0.call(data, "token_ids")))) && (missing0 = "token_ids"))) || (((data.block_size === undefined) || (!(func0.call(data, "block_size")))) && (missing0 = "block_size"))){
-validate65.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema27.required,parentSchema:schema27,data}];
+validate65.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema27, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(func0.call(schema27.properties, key0))){
-validate65.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema27,data}];
+validate65.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema27, data)];
 return false;
 break;
 }
@@ -40,11 +33,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate65.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema27.properties.type.type,parentSchema:schema27.properties.type,data:data0}];
+validate65.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema27.properties.type, data0)];
 return false;
 }
 if(!(data0 === "BlockStored")){
-validate65.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema27.properties.type.enum},schema:schema27.properties.type.enum,parentSchema:schema27.properties.type,data:data0}];
+validate65.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema27.properties.type.enum}, schema27.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -66,12 +59,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern4.test(data2)){
-validate65.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/pattern",keyword:"pattern",params:{pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema27.properties.block_hashes.items,data:data2}];
+validate65.errors = [failure(instancePath+"/block_hashes/" + i0, "pattern", {pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema27.properties.block_hashes.items, data2)];
 return false;
 }
 }
 else {
-validate65.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/type",keyword:"type",params:{type: "string"},schema:schema27.properties.block_hashes.items.type,parentSchema:schema27.properties.block_hashes.items,data:data2}];
+validate65.errors = [failure(instancePath+"/block_hashes/" + i0, "type", {type: "string"}, schema27.properties.block_hashes.items, data2)];
 return false;
 }
 }
@@ -82,7 +75,7 @@ break;
 }
 }
 else {
-validate65.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "array"},schema:schema27.properties.block_hashes.type,parentSchema:schema27.properties.block_hashes,data:data1}];
+validate65.errors = [failure(instancePath+"/block_hashes", "type", {type: "array"}, schema27.properties.block_hashes, data1)];
 return false;
 }
 }
@@ -96,13 +89,13 @@ if(data.parent_block_hash !== undefined && func0.call(data, "parent_block_hash")
 let data3 = data.parent_block_hash;
 const _errs8 = errors;
 if((typeof data3 !== "string") && (data3 !== null)){
-validate65.errors = [{instancePath:instancePath+"/parent_block_hash",schemaPath:"#/properties/parent_block_hash/type",keyword:"type",params:{type: schema27.properties.parent_block_hash.type},schema:schema27.properties.parent_block_hash.type,parentSchema:schema27.properties.parent_block_hash,data:data3}];
+validate65.errors = [failure(instancePath+"/parent_block_hash", "type", {type: schema27.properties.parent_block_hash.type}, schema27.properties.parent_block_hash, data3)];
 return false;
 }
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern4.test(data3)){
-validate65.errors = [{instancePath:instancePath+"/parent_block_hash",schemaPath:"#/properties/parent_block_hash/pattern",keyword:"pattern",params:{pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema27.properties.parent_block_hash,data:data3}];
+validate65.errors = [failure(instancePath+"/parent_block_hash", "pattern", {pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema27.properties.parent_block_hash, data3)];
 return false;
 }
 }
@@ -124,18 +117,18 @@ for(let i1=0; i1<len1; i1++){
 let data5 = data4[i1];
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate65.errors = [{instancePath:instancePath+"/token_ids/" + i1,schemaPath:"#/properties/token_ids/items/type",keyword:"type",params:{type: "integer"},schema:schema27.properties.token_ids.items.type,parentSchema:schema27.properties.token_ids.items,data:data5}];
+validate65.errors = [failure(instancePath+"/token_ids/" + i1, "type", {type: "integer"}, schema27.properties.token_ids.items, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 4294967295 || isNaN(data5)){
-validate65.errors = [{instancePath:instancePath+"/token_ids/" + i1,schemaPath:"#/properties/token_ids/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema27.properties.token_ids.items,data:data5}];
+validate65.errors = [failure(instancePath+"/token_ids/" + i1, "maximum", {comparison: "<=", limit: 4294967295}, schema27.properties.token_ids.items, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate65.errors = [{instancePath:instancePath+"/token_ids/" + i1,schemaPath:"#/properties/token_ids/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema27.properties.token_ids.items,data:data5}];
+validate65.errors = [failure(instancePath+"/token_ids/" + i1, "minimum", {comparison: ">=", limit: 0}, schema27.properties.token_ids.items, data5)];
 return false;
 }
 }
@@ -148,7 +141,7 @@ break;
 }
 }
 else {
-validate65.errors = [{instancePath:instancePath+"/token_ids",schemaPath:"#/properties/token_ids/type",keyword:"type",params:{type: "array"},schema:schema27.properties.token_ids.type,parentSchema:schema27.properties.token_ids,data:data4}];
+validate65.errors = [failure(instancePath+"/token_ids", "type", {type: "array"}, schema27.properties.token_ids, data4)];
 return false;
 }
 }
@@ -162,18 +155,18 @@ if(data.block_size !== undefined && func0.call(data, "block_size")){
 let data6 = data.block_size;
 const _errs14 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate65.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/type",keyword:"type",params:{type: "integer"},schema:schema27.properties.block_size.type,parentSchema:schema27.properties.block_size,data:data6}];
+validate65.errors = [failure(instancePath+"/block_size", "type", {type: "integer"}, schema27.properties.block_size, data6)];
 return false;
 }
 if(errors === _errs14){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9007199254740991 || isNaN(data6)){
-validate65.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema27.properties.block_size,data:data6}];
+validate65.errors = [failure(instancePath+"/block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema27.properties.block_size, data6)];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate65.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema27.properties.block_size,data:data6}];
+validate65.errors = [failure(instancePath+"/block_size", "minimum", {comparison: ">=", limit: 0}, schema27.properties.block_size, data6)];
 return false;
 }
 }
@@ -189,18 +182,18 @@ if(data.lora_id !== undefined && func0.call(data, "lora_id")){
 let data7 = data.lora_id;
 const _errs16 = errors;
 if((!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))) && (data7 !== null)){
-validate65.errors = [{instancePath:instancePath+"/lora_id",schemaPath:"#/properties/lora_id/type",keyword:"type",params:{type: schema27.properties.lora_id.type},schema:schema27.properties.lora_id.type,parentSchema:schema27.properties.lora_id,data:data7}];
+validate65.errors = [failure(instancePath+"/lora_id", "type", {type: schema27.properties.lora_id.type}, schema27.properties.lora_id, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate65.errors = [{instancePath:instancePath+"/lora_id",schemaPath:"#/properties/lora_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema27.properties.lora_id,data:data7}];
+validate65.errors = [failure(instancePath+"/lora_id", "maximum", {comparison: "<=", limit: 9007199254740991}, schema27.properties.lora_id, data7)];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate65.errors = [{instancePath:instancePath+"/lora_id",schemaPath:"#/properties/lora_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema27.properties.lora_id,data:data7}];
+validate65.errors = [failure(instancePath+"/lora_id", "minimum", {comparison: ">=", limit: 0}, schema27.properties.lora_id, data7)];
 return false;
 }
 }
@@ -216,7 +209,7 @@ if(data.medium !== undefined && func0.call(data, "medium")){
 let data8 = data.medium;
 const _errs18 = errors;
 if((typeof data8 !== "string") && (data8 !== null)){
-validate65.errors = [{instancePath:instancePath+"/medium",schemaPath:"#/properties/medium/type",keyword:"type",params:{type: schema27.properties.medium.type},schema:schema27.properties.medium.type,parentSchema:schema27.properties.medium,data:data8}];
+validate65.errors = [failure(instancePath+"/medium", "type", {type: schema27.properties.medium.type}, schema27.properties.medium, data8)];
 return false;
 }
 var valid0 = _errs18 === errors;
@@ -229,7 +222,7 @@ if(data.lora_name !== undefined && func0.call(data, "lora_name")){
 let data9 = data.lora_name;
 const _errs20 = errors;
 if((typeof data9 !== "string") && (data9 !== null)){
-validate65.errors = [{instancePath:instancePath+"/lora_name",schemaPath:"#/properties/lora_name/type",keyword:"type",params:{type: schema27.properties.lora_name.type},schema:schema27.properties.lora_name.type,parentSchema:schema27.properties.lora_name,data:data9}];
+validate65.errors = [failure(instancePath+"/lora_name", "type", {type: schema27.properties.lora_name.type}, schema27.properties.lora_name, data9)];
 return false;
 }
 var valid0 = _errs20 === errors;
@@ -242,7 +235,7 @@ if(data.extra_keys !== undefined && func0.call(data, "extra_keys")){
 let data10 = data.extra_keys;
 const _errs22 = errors;
 if((!(Array.isArray(data10))) && (data10 !== null)){
-validate65.errors = [{instancePath:instancePath+"/extra_keys",schemaPath:"#/properties/extra_keys/type",keyword:"type",params:{type: schema27.properties.extra_keys.type},schema:schema27.properties.extra_keys.type,parentSchema:schema27.properties.extra_keys,data:data10}];
+validate65.errors = [failure(instancePath+"/extra_keys", "type", {type: schema27.properties.extra_keys.type}, schema27.properties.extra_keys, data10)];
 return false;
 }
 if(errors === _errs22){
@@ -253,7 +246,7 @@ for(let i2=0; i2<len2; i2++){
 let data11 = data10[i2];
 const _errs24 = errors;
 if((!(Array.isArray(data11))) && (data11 !== null)){
-validate65.errors = [{instancePath:instancePath+"/extra_keys/" + i2,schemaPath:"#/properties/extra_keys/items/type",keyword:"type",params:{type: schema27.properties.extra_keys.items.type},schema:schema27.properties.extra_keys.items.type,parentSchema:schema27.properties.extra_keys.items,data:data11}];
+validate65.errors = [failure(instancePath+"/extra_keys/" + i2, "type", {type: schema27.properties.extra_keys.items.type}, schema27.properties.extra_keys.items, data11)];
 return false;
 }
 var valid3 = _errs24 === errors;
@@ -273,18 +266,18 @@ if(data.group_idx !== undefined && func0.call(data, "group_idx")){
 let data12 = data.group_idx;
 const _errs26 = errors;
 if((!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12)))) && (data12 !== null)){
-validate65.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/type",keyword:"type",params:{type: schema27.properties.group_idx.type},schema:schema27.properties.group_idx.type,parentSchema:schema27.properties.group_idx,data:data12}];
+validate65.errors = [failure(instancePath+"/group_idx", "type", {type: schema27.properties.group_idx.type}, schema27.properties.group_idx, data12)];
 return false;
 }
 if(errors === _errs26){
 if((typeof data12 == "number") && (isFinite(data12))){
 if(data12 > 9007199254740991 || isNaN(data12)){
-validate65.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema27.properties.group_idx,data:data12}];
+validate65.errors = [failure(instancePath+"/group_idx", "maximum", {comparison: "<=", limit: 9007199254740991}, schema27.properties.group_idx, data12)];
 return false;
 }
 else {
 if(data12 < 0 || isNaN(data12)){
-validate65.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema27.properties.group_idx,data:data12}];
+validate65.errors = [failure(instancePath+"/group_idx", "minimum", {comparison: ">=", limit: 0}, schema27.properties.group_idx, data12)];
 return false;
 }
 }
@@ -300,7 +293,7 @@ if(data.kv_cache_spec_kind !== undefined && func0.call(data, "kv_cache_spec_kind
 let data13 = data.kv_cache_spec_kind;
 const _errs28 = errors;
 if((typeof data13 !== "string") && (data13 !== null)){
-validate65.errors = [{instancePath:instancePath+"/kv_cache_spec_kind",schemaPath:"#/properties/kv_cache_spec_kind/type",keyword:"type",params:{type: schema27.properties.kv_cache_spec_kind.type},schema:schema27.properties.kv_cache_spec_kind.type,parentSchema:schema27.properties.kv_cache_spec_kind,data:data13}];
+validate65.errors = [failure(instancePath+"/kv_cache_spec_kind", "type", {type: schema27.properties.kv_cache_spec_kind.type}, schema27.properties.kv_cache_spec_kind, data13)];
 return false;
 }
 var valid0 = _errs28 === errors;
@@ -313,18 +306,18 @@ if(data.kv_cache_spec_sliding_window !== undefined && func0.call(data, "kv_cache
 let data14 = data.kv_cache_spec_sliding_window;
 const _errs30 = errors;
 if((!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))) && (data14 !== null)){
-validate65.errors = [{instancePath:instancePath+"/kv_cache_spec_sliding_window",schemaPath:"#/properties/kv_cache_spec_sliding_window/type",keyword:"type",params:{type: schema27.properties.kv_cache_spec_sliding_window.type},schema:schema27.properties.kv_cache_spec_sliding_window.type,parentSchema:schema27.properties.kv_cache_spec_sliding_window,data:data14}];
+validate65.errors = [failure(instancePath+"/kv_cache_spec_sliding_window", "type", {type: schema27.properties.kv_cache_spec_sliding_window.type}, schema27.properties.kv_cache_spec_sliding_window, data14)];
 return false;
 }
 if(errors === _errs30){
 if((typeof data14 == "number") && (isFinite(data14))){
 if(data14 > 9007199254740991 || isNaN(data14)){
-validate65.errors = [{instancePath:instancePath+"/kv_cache_spec_sliding_window",schemaPath:"#/properties/kv_cache_spec_sliding_window/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema27.properties.kv_cache_spec_sliding_window,data:data14}];
+validate65.errors = [failure(instancePath+"/kv_cache_spec_sliding_window", "maximum", {comparison: "<=", limit: 9007199254740991}, schema27.properties.kv_cache_spec_sliding_window, data14)];
 return false;
 }
 else {
 if(data14 < 0 || isNaN(data14)){
-validate65.errors = [{instancePath:instancePath+"/kv_cache_spec_sliding_window",schemaPath:"#/properties/kv_cache_spec_sliding_window/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema27.properties.kv_cache_spec_sliding_window,data:data14}];
+validate65.errors = [failure(instancePath+"/kv_cache_spec_sliding_window", "minimum", {comparison: ">=", limit: 0}, schema27.properties.kv_cache_spec_sliding_window, data14)];
 return false;
 }
 }
@@ -340,7 +333,7 @@ if(data.locality !== undefined && func0.call(data, "locality")){
 let data15 = data.locality;
 const _errs32 = errors;
 if((typeof data15 !== "string") && (data15 !== null)){
-validate65.errors = [{instancePath:instancePath+"/locality",schemaPath:"#/properties/locality/type",keyword:"type",params:{type: schema27.properties.locality.type},schema:schema27.properties.locality.type,parentSchema:schema27.properties.locality,data:data15}];
+validate65.errors = [failure(instancePath+"/locality", "type", {type: schema27.properties.locality.type}, schema27.properties.locality, data15)];
 return false;
 }
 var valid0 = _errs32 === errors;
@@ -353,7 +346,7 @@ if(data.ownership !== undefined && func0.call(data, "ownership")){
 let data16 = data.ownership;
 const _errs34 = errors;
 if((typeof data16 !== "string") && (data16 !== null)){
-validate65.errors = [{instancePath:instancePath+"/ownership",schemaPath:"#/properties/ownership/type",keyword:"type",params:{type: schema27.properties.ownership.type},schema:schema27.properties.ownership.type,parentSchema:schema27.properties.ownership,data:data16}];
+validate65.errors = [failure(instancePath+"/ownership", "type", {type: schema27.properties.ownership.type}, schema27.properties.ownership, data16)];
 return false;
 }
 var valid0 = _errs34 === errors;
@@ -366,7 +359,7 @@ if(data.session_id !== undefined && func0.call(data, "session_id")){
 let data17 = data.session_id;
 const _errs36 = errors;
 if((typeof data17 !== "string") && (data17 !== null)){
-validate65.errors = [{instancePath:instancePath+"/session_id",schemaPath:"#/properties/session_id/type",keyword:"type",params:{type: schema27.properties.session_id.type},schema:schema27.properties.session_id.type,parentSchema:schema27.properties.session_id,data:data17}];
+validate65.errors = [failure(instancePath+"/session_id", "type", {type: schema27.properties.session_id.type}, schema27.properties.session_id, data17)];
 return false;
 }
 var valid0 = _errs36 === errors;
@@ -392,14 +385,13 @@ var valid0 = true;
 }
 }
 else {
-validate65.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema27.type,parentSchema:schema27,data}];
+validate65.errors = [failure(instancePath, "type", {type: "object"}, schema27, data)];
 return false;
 }
 }
 validate65.errors = vErrors;
 return errors === 0;
 }
-validate65.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate65;
 });
 
@@ -408,28 +400,21 @@ export const blockRemovedValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern4 = new RegExp("^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const schema28 = {"title":"BlockRemoved","x-packed":"map","type":"object","additionalProperties":false,"required":["type","block_hashes"],"properties":{"type":{"type":"string","enum":["BlockRemoved"]},"block_hashes":{"type":"array","items":{"type":"string","pattern":"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64-or-bytes","x-rule":"a decimal string from \"0\" to \"18446744073709551615\", or 0x and lower-case hex, two digits a byte"}},"medium":{"type":["string","null"],"x-written":true},"group_idx":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"locality":{"type":["string","null"]},"ownership":{"type":["string","null"]}}};
-function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate66(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate66.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing0 = "block_hashes"))){
-validate66.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema28.required,parentSchema:schema28,data}];
+validate66.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema28, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((key0 === "type") || (key0 === "block_hashes")) || (key0 === "medium")) || (key0 === "group_idx")) || (key0 === "locality")) || (key0 === "ownership"))){
-validate66.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema28,data}];
+validate66.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema28, data)];
 return false;
 break;
 }
@@ -439,11 +424,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate66.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema28.properties.type.type,parentSchema:schema28.properties.type,data:data0}];
+validate66.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema28.properties.type, data0)];
 return false;
 }
 if(!(data0 === "BlockRemoved")){
-validate66.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema28.properties.type.enum},schema:schema28.properties.type.enum,parentSchema:schema28.properties.type,data:data0}];
+validate66.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema28.properties.type.enum}, schema28.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -465,12 +450,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern4.test(data2)){
-validate66.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/pattern",keyword:"pattern",params:{pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema28.properties.block_hashes.items,data:data2}];
+validate66.errors = [failure(instancePath+"/block_hashes/" + i0, "pattern", {pattern: "^(?:0x(?:[0-9a-f]{2})*|0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema28.properties.block_hashes.items, data2)];
 return false;
 }
 }
 else {
-validate66.errors = [{instancePath:instancePath+"/block_hashes/" + i0,schemaPath:"#/properties/block_hashes/items/type",keyword:"type",params:{type: "string"},schema:schema28.properties.block_hashes.items.type,parentSchema:schema28.properties.block_hashes.items,data:data2}];
+validate66.errors = [failure(instancePath+"/block_hashes/" + i0, "type", {type: "string"}, schema28.properties.block_hashes.items, data2)];
 return false;
 }
 }
@@ -481,7 +466,7 @@ break;
 }
 }
 else {
-validate66.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "array"},schema:schema28.properties.block_hashes.type,parentSchema:schema28.properties.block_hashes,data:data1}];
+validate66.errors = [failure(instancePath+"/block_hashes", "type", {type: "array"}, schema28.properties.block_hashes, data1)];
 return false;
 }
 }
@@ -495,7 +480,7 @@ if(data.medium !== undefined && func0.call(data, "medium")){
 let data3 = data.medium;
 const _errs8 = errors;
 if((typeof data3 !== "string") && (data3 !== null)){
-validate66.errors = [{instancePath:instancePath+"/medium",schemaPath:"#/properties/medium/type",keyword:"type",params:{type: schema28.properties.medium.type},schema:schema28.properties.medium.type,parentSchema:schema28.properties.medium,data:data3}];
+validate66.errors = [failure(instancePath+"/medium", "type", {type: schema28.properties.medium.type}, schema28.properties.medium, data3)];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -508,18 +493,18 @@ if(data.group_idx !== undefined && func0.call(data, "group_idx")){
 let data4 = data.group_idx;
 const _errs10 = errors;
 if((!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))) && (data4 !== null)){
-validate66.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/type",keyword:"type",params:{type: schema28.properties.group_idx.type},schema:schema28.properties.group_idx.type,parentSchema:schema28.properties.group_idx,data:data4}];
+validate66.errors = [failure(instancePath+"/group_idx", "type", {type: schema28.properties.group_idx.type}, schema28.properties.group_idx, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate66.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema28.properties.group_idx,data:data4}];
+validate66.errors = [failure(instancePath+"/group_idx", "maximum", {comparison: "<=", limit: 9007199254740991}, schema28.properties.group_idx, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate66.errors = [{instancePath:instancePath+"/group_idx",schemaPath:"#/properties/group_idx/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema28.properties.group_idx,data:data4}];
+validate66.errors = [failure(instancePath+"/group_idx", "minimum", {comparison: ">=", limit: 0}, schema28.properties.group_idx, data4)];
 return false;
 }
 }
@@ -535,7 +520,7 @@ if(data.locality !== undefined && func0.call(data, "locality")){
 let data5 = data.locality;
 const _errs12 = errors;
 if((typeof data5 !== "string") && (data5 !== null)){
-validate66.errors = [{instancePath:instancePath+"/locality",schemaPath:"#/properties/locality/type",keyword:"type",params:{type: schema28.properties.locality.type},schema:schema28.properties.locality.type,parentSchema:schema28.properties.locality,data:data5}];
+validate66.errors = [failure(instancePath+"/locality", "type", {type: schema28.properties.locality.type}, schema28.properties.locality, data5)];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -548,7 +533,7 @@ if(data.ownership !== undefined && func0.call(data, "ownership")){
 let data6 = data.ownership;
 const _errs14 = errors;
 if((typeof data6 !== "string") && (data6 !== null)){
-validate66.errors = [{instancePath:instancePath+"/ownership",schemaPath:"#/properties/ownership/type",keyword:"type",params:{type: schema28.properties.ownership.type},schema:schema28.properties.ownership.type,parentSchema:schema28.properties.ownership,data:data6}];
+validate66.errors = [failure(instancePath+"/ownership", "type", {type: schema28.properties.ownership.type}, schema28.properties.ownership, data6)];
 return false;
 }
 var valid0 = _errs14 === errors;
@@ -565,14 +550,13 @@ var valid0 = true;
 }
 }
 else {
-validate66.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema28.type,parentSchema:schema28,data}];
+validate66.errors = [failure(instancePath, "type", {type: "object"}, schema28, data)];
 return false;
 }
 }
 validate66.errors = vErrors;
 return errors === 0;
 }
-validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate66;
 });
 
@@ -580,28 +564,21 @@ return validate66;
 export const allBlocksClearedValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema29 = {"title":"AllBlocksCleared","x-packed":"map","type":"object","additionalProperties":false,"required":["type"],"properties":{"type":{"type":"string","enum":["AllBlocksCleared"]}}};
-function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate67(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate67.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")){
-validate67.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema29.required,parentSchema:schema29,data}];
+validate67.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema29, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "type")){
-validate67.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema29,data}];
+validate67.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema29, data)];
 return false;
 break;
 }
@@ -610,11 +587,11 @@ if(_errs1 === errors){
 if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 if(typeof data0 !== "string"){
-validate67.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema29.properties.type.type,parentSchema:schema29.properties.type,data:data0}];
+validate67.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema29.properties.type, data0)];
 return false;
 }
 if(!(data0 === "AllBlocksCleared")){
-validate67.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema29.properties.type.enum},schema:schema29.properties.type.enum,parentSchema:schema29.properties.type,data:data0}];
+validate67.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema29.properties.type.enum}, schema29.properties.type, data0)];
 return false;
 }
 }
@@ -622,14 +599,13 @@ return false;
 }
 }
 else {
-validate67.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema29.type,parentSchema:schema29,data}];
+validate67.errors = [failure(instancePath, "type", {type: "object"}, schema29, data)];
 return false;
 }
 }
 validate67.errors = vErrors;
 return errors === 0;
 }
-validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate67;
 });
 
@@ -640,16 +616,9 @@ const validate66 = blockRemovedValidator;
 const validate67 = allBlocksClearedValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema30 = {"title":"KVCacheEvent","x-type":"tagged","type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["BlockStored","BlockRemoved","AllBlocksCleared"]}},"allOf":[{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["BlockStored"]}}},"then":{"$ref":"BlockStored"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["BlockRemoved"]}}},"then":{"$ref":"BlockRemoved"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["AllBlocksCleared"]}}},"then":{"$ref":"AllBlocksCleared"}}]};
-function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate68(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate68.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 const _errs2 = errors;
 let valid1 = true;
@@ -716,7 +685,7 @@ vErrors = null;
 }
 if(_valid0){
 const _errs7 = errors;
-if(!(validate65(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate65(data, {instancePath}))){
 vErrors = vErrors === null ? validate65.errors : vErrors.concat(validate65.errors);
 errors = vErrors.length;
 }
@@ -727,7 +696,7 @@ var props0 = true;
 }
 }
 if(!valid1){
-const err4 = {instancePath,schemaPath:"#/allOf/0/if",keyword:"if",params:{failingKeyword: "then"},schema:schema30.allOf[0].if,parentSchema:schema30.allOf[0],data};
+const err4 = failure(instancePath, "if", {failingKeyword: "then"}, schema30.allOf[0], data);
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -806,7 +775,7 @@ vErrors = null;
 }
 if(_valid1){
 const _errs14 = errors;
-if(!(validate66(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate66(data, {instancePath}))){
 vErrors = vErrors === null ? validate66.errors : vErrors.concat(validate66.errors);
 errors = vErrors.length;
 }
@@ -817,7 +786,7 @@ var props1 = true;
 }
 }
 if(!valid3){
-const err9 = {instancePath,schemaPath:"#/allOf/1/if",keyword:"if",params:{failingKeyword: "then"},schema:schema30.allOf[1].if,parentSchema:schema30.allOf[1],data};
+const err9 = failure(instancePath, "if", {failingKeyword: "then"}, schema30.allOf[1], data);
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -905,7 +874,7 @@ vErrors = null;
 }
 if(_valid2){
 const _errs21 = errors;
-if(!(validate67(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate67(data, {instancePath}))){
 vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
 errors = vErrors.length;
 }
@@ -916,7 +885,7 @@ var props2 = true;
 }
 }
 if(!valid5){
-const err14 = {instancePath,schemaPath:"#/allOf/2/if",keyword:"if",params:{failingKeyword: "then"},schema:schema30.allOf[2].if,parentSchema:schema30.allOf[2],data};
+const err14 = failure(instancePath, "if", {failingKeyword: "then"}, schema30.allOf[2], data);
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -945,7 +914,7 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing3;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing3 = "type")){
-validate68.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing3},schema:schema30.required,parentSchema:schema30,data}];
+validate68.errors = [failure(instancePath, "required", {missingProperty: missing3}, schema30, data)];
 return false;
 }
 else {
@@ -956,26 +925,24 @@ props0.type = true;
 if(data.type !== undefined && func0.call(data, "type")){
 let data3 = data.type;
 if(typeof data3 !== "string"){
-validate68.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema30.properties.type.type,parentSchema:schema30.properties.type,data:data3}];
+validate68.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema30.properties.type, data3)];
 return false;
 }
 if(!(((data3 === "BlockStored") || (data3 === "BlockRemoved")) || (data3 === "AllBlocksCleared"))){
-validate68.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema30.properties.type.enum},schema:schema30.properties.type.enum,parentSchema:schema30.properties.type,data:data3}];
+validate68.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema30.properties.type.enum}, schema30.properties.type, data3)];
 return false;
 }
 }
 }
 }
 else {
-validate68.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema30.type,parentSchema:schema30,data}];
+validate68.errors = [failure(instancePath, "type", {type: "object"}, schema30, data)];
 return false;
 }
 }
 validate68.errors = vErrors;
-evaluated0.props = props0;
 return errors === 0;
 }
-validate68.evaluated = {"dynamicProps":true,"dynamicItems":false};
 return validate68;
 });
 
@@ -984,28 +951,21 @@ export const kvEventBatchValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const validate68 = kvCacheEventValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema31 = {"title":"KVEventBatch","x-packed":"list","type":"object","additionalProperties":false,"required":["ts","events"],"properties":{"ts":{"type":"number"},"events":{"type":"array","items":{"$ref":"KVCacheEvent"}},"data_parallel_rank":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991}}};
-function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate72(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate72.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.ts === undefined) || (!(func0.call(data, "ts")))) && (missing0 = "ts")) || (((data.events === undefined) || (!(func0.call(data, "events")))) && (missing0 = "events"))){
-validate72.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema31.required,parentSchema:schema31,data}];
+validate72.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema31, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "ts") || (key0 === "events")) || (key0 === "data_parallel_rank"))){
-validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema31,data}];
+validate72.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema31, data)];
 return false;
 break;
 }
@@ -1015,7 +975,7 @@ if(data.ts !== undefined && func0.call(data, "ts")){
 let data0 = data.ts;
 const _errs2 = errors;
 if(!((typeof data0 == "number") && (isFinite(data0)))){
-validate72.errors = [{instancePath:instancePath+"/ts",schemaPath:"#/properties/ts/type",keyword:"type",params:{type: "number"},schema:schema31.properties.ts.type,parentSchema:schema31.properties.ts,data:data0}];
+validate72.errors = [failure(instancePath+"/ts", "type", {type: "number"}, schema31.properties.ts, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1033,7 +993,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate68(data1[i0], {instancePath:instancePath+"/events/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate68(data1[i0], {instancePath:instancePath+"/events/" + i0}))){
 vErrors = vErrors === null ? validate68.errors : vErrors.concat(validate68.errors);
 errors = vErrors.length;
 }
@@ -1044,7 +1004,7 @@ break;
 }
 }
 else {
-validate72.errors = [{instancePath:instancePath+"/events",schemaPath:"#/properties/events/type",keyword:"type",params:{type: "array"},schema:schema31.properties.events.type,parentSchema:schema31.properties.events,data:data1}];
+validate72.errors = [failure(instancePath+"/events", "type", {type: "array"}, schema31.properties.events, data1)];
 return false;
 }
 }
@@ -1058,18 +1018,18 @@ if(data.data_parallel_rank !== undefined && func0.call(data, "data_parallel_rank
 let data3 = data.data_parallel_rank;
 const _errs7 = errors;
 if((!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))) && (data3 !== null)){
-validate72.errors = [{instancePath:instancePath+"/data_parallel_rank",schemaPath:"#/properties/data_parallel_rank/type",keyword:"type",params:{type: schema31.properties.data_parallel_rank.type},schema:schema31.properties.data_parallel_rank.type,parentSchema:schema31.properties.data_parallel_rank,data:data3}];
+validate72.errors = [failure(instancePath+"/data_parallel_rank", "type", {type: schema31.properties.data_parallel_rank.type}, schema31.properties.data_parallel_rank, data3)];
 return false;
 }
 if(errors === _errs7){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate72.errors = [{instancePath:instancePath+"/data_parallel_rank",schemaPath:"#/properties/data_parallel_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema31.properties.data_parallel_rank,data:data3}];
+validate72.errors = [failure(instancePath+"/data_parallel_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema31.properties.data_parallel_rank, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate72.errors = [{instancePath:instancePath+"/data_parallel_rank",schemaPath:"#/properties/data_parallel_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema31.properties.data_parallel_rank,data:data3}];
+validate72.errors = [failure(instancePath+"/data_parallel_rank", "minimum", {comparison: ">=", limit: 0}, schema31.properties.data_parallel_rank, data3)];
 return false;
 }
 }
@@ -1086,13 +1046,12 @@ var valid0 = true;
 }
 }
 else {
-validate72.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema31.type,parentSchema:schema31,data}];
+validate72.errors = [failure(instancePath, "type", {type: "object"}, schema31, data)];
 return false;
 }
 }
 validate72.errors = vErrors;
 return errors === 0;
 }
-validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate72;
 });

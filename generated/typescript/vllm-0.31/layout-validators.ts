@@ -2,7 +2,7 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 import { codePointLength } from "../../../src/wire/text.js";
 import { keyMetadataValidator } from "./key-validators.js";
 
@@ -10,20 +10,13 @@ import { keyMetadataValidator } from "./key-validators.js";
 export const chunkSpanValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const pattern3 = new RegExp("^(?:[0-9a-f]{2})+$", "u");
 const schema34 = {"title":"ChunkSpan","x-type":"tuple","x-names":["start","end","block_hash"],"type":"array","minItems":3,"x-less":[[0,1]],"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"string","pattern":"^(?:[0-9a-f]{2})+$","x-type":"bytes","x-rule":"a block hash of at least one byte as lower-case hex, two digits a byte"}]};
-function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate77(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate77.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(Array.isArray(data)){
 if(data.length < 3){
-validate77.errors = [{instancePath,schemaPath:"#/minItems",keyword:"minItems",params:{limit: 3},schema:3,parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "minItems", {limit: 3}, schema34, data)];
 return false;
 }
 else {
@@ -32,18 +25,18 @@ if(len0 > 0){
 let data0 = data[0];
 const _errs1 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate77.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema34.prefixItems[0].type,parentSchema:schema34.prefixItems[0],data:data0}];
+validate77.errors = [failure(instancePath+"/0", "type", {type: "integer"}, schema34.prefixItems[0], data0)];
 return false;
 }
 if(errors === _errs1){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate77.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.prefixItems[0],data:data0}];
+validate77.errors = [failure(instancePath+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.prefixItems[0], data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate77.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.prefixItems[0],data:data0}];
+validate77.errors = [failure(instancePath+"/0", "minimum", {comparison: ">=", limit: 0}, schema34.prefixItems[0], data0)];
 return false;
 }
 }
@@ -56,18 +49,18 @@ if(len0 > 1){
 let data1 = data[1];
 const _errs3 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate77.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema34.prefixItems[1].type,parentSchema:schema34.prefixItems[1],data:data1}];
+validate77.errors = [failure(instancePath+"/1", "type", {type: "integer"}, schema34.prefixItems[1], data1)];
 return false;
 }
 if(errors === _errs3){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate77.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.prefixItems[1],data:data1}];
+validate77.errors = [failure(instancePath+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.prefixItems[1], data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate77.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.prefixItems[1],data:data1}];
+validate77.errors = [failure(instancePath+"/1", "minimum", {comparison: ">=", limit: 0}, schema34.prefixItems[1], data1)];
 return false;
 }
 }
@@ -82,12 +75,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern3.test(data2)){
-validate77.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})+$"},schema:"^(?:[0-9a-f]{2})+$",parentSchema:schema34.prefixItems[2],data:data2}];
+validate77.errors = [failure(instancePath+"/2", "pattern", {pattern: "^(?:[0-9a-f]{2})+$"}, schema34.prefixItems[2], data2)];
 return false;
 }
 }
 else {
-validate77.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/type",keyword:"type",params:{type: "string"},schema:schema34.prefixItems[2].type,parentSchema:schema34.prefixItems[2],data:data2}];
+validate77.errors = [failure(instancePath+"/2", "type", {type: "string"}, schema34.prefixItems[2], data2)];
 return false;
 }
 }
@@ -96,7 +89,7 @@ var valid0 = _errs5 === errors;
 if(valid0){
 const len1 = data.length;
 if(!(len1 <= 3)){
-validate77.errors = [{instancePath,schemaPath:"#/items",keyword:"items",params:{limit: 3},schema:false,parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "items", {limit: 3}, schema34, data)];
 return false;
 }
 else {
@@ -105,7 +98,7 @@ if((typeof data[0] === "number" && typeof data[1] === "number" && data[0] >= dat
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate77.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group0},schema:schema34["x-less"],parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "x-less", {group: group0}, schema34, data)];
 return false;
 }
 }
@@ -115,7 +108,7 @@ return false;
 }
 }
 else {
-validate77.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "array"},schema:schema34.type,parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "type", {type: "array"}, schema34, data)];
 return false;
 }
 if(errors === 0){
@@ -125,7 +118,7 @@ if((typeof data[0] === "number" && typeof data[1] === "number" && data[0] >= dat
 group1 = 0;
 }
 if(!(group1 === -1)){
-validate77.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group1},schema:schema34["x-less"],parentSchema:schema34,data}];
+validate77.errors = [failure(instancePath, "x-less", {group: group1}, schema34, data)];
 return false;
 }
 }
@@ -134,7 +127,6 @@ return false;
 validate77.errors = vErrors;
 return errors === 0;
 }
-validate77.evaluated = {"items":true,"dynamicProps":false,"dynamicItems":false};
 return validate77;
 });
 
@@ -143,28 +135,21 @@ export const chunkSpansValidator: SchemaValidator = /* @__PURE__ */ lazyValidato
 const validate77 = chunkSpanValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema35 = {"title":"ChunkSpans","type":"object","additionalProperties":false,"required":["chunks"],"properties":{"chunks":{"type":"array","items":{"$ref":"ChunkSpan"}}}};
-function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate78(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate78.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.chunks === undefined) || (!(func0.call(data, "chunks")))) && (missing0 = "chunks")){
-validate78.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema35.required,parentSchema:schema35,data}];
+validate78.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema35, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "chunks")){
-validate78.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema35,data}];
+validate78.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema35, data)];
 return false;
 break;
 }
@@ -179,7 +164,7 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate77(data0[i0], {instancePath:instancePath+"/chunks/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate77(data0[i0], {instancePath:instancePath+"/chunks/" + i0}))){
 vErrors = vErrors === null ? validate77.errors : vErrors.concat(validate77.errors);
 errors = vErrors.length;
 }
@@ -190,7 +175,7 @@ break;
 }
 }
 else {
-validate78.errors = [{instancePath:instancePath+"/chunks",schemaPath:"#/properties/chunks/type",keyword:"type",params:{type: "array"},schema:schema35.properties.chunks.type,parentSchema:schema35.properties.chunks,data:data0}];
+validate78.errors = [failure(instancePath+"/chunks", "type", {type: "array"}, schema35.properties.chunks, data0)];
 return false;
 }
 }
@@ -199,14 +184,13 @@ return false;
 }
 }
 else {
-validate78.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema35.type,parentSchema:schema35,data}];
+validate78.errors = [failure(instancePath, "type", {type: "object"}, schema35, data)];
 return false;
 }
 }
 validate78.errors = vErrors;
 return errors === 0;
 }
-validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate78;
 });
 
@@ -215,28 +199,21 @@ export const segmentRowValidator: SchemaValidator = /* @__PURE__ */ lazyValidato
 const func0 = Object.prototype.hasOwnProperty;
 const schema36 = {"title":"SegmentRow","type":"object","additionalProperties":false,"required":["addresses","sizes","block_id"],"x-equal-length":[["addresses","sizes"]],"properties":{"addresses":{"type":"array","items":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}},"sizes":{"type":"array","items":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}},"block_id":{"type":"integer","minimum":-1,"maximum":2147483647}}};
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
-function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate80(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate80.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.addresses === undefined) || (!(func0.call(data, "addresses")))) && (missing0 = "addresses")) || (((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes"))) || (((data.block_id === undefined) || (!(func0.call(data, "block_id")))) && (missing0 = "block_id"))){
-validate80.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema36.required,parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema36, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "addresses") || (key0 === "sizes")) || (key0 === "block_id"))){
-validate80.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema36, data)];
 return false;
 break;
 }
@@ -255,12 +232,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate80.errors = [{instancePath:instancePath+"/addresses/" + i0,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema36.properties.addresses.items,data:data1}];
+validate80.errors = [failure(instancePath+"/addresses/" + i0, "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema36.properties.addresses.items, data1)];
 return false;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/addresses/" + i0,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"},schema:schema36.properties.addresses.items.type,parentSchema:schema36.properties.addresses.items,data:data1}];
+validate80.errors = [failure(instancePath+"/addresses/" + i0, "type", {type: "string"}, schema36.properties.addresses.items, data1)];
 return false;
 }
 }
@@ -271,7 +248,7 @@ break;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"},schema:schema36.properties.addresses.type,parentSchema:schema36.properties.addresses,data:data0}];
+validate80.errors = [failure(instancePath+"/addresses", "type", {type: "array"}, schema36.properties.addresses, data0)];
 return false;
 }
 }
@@ -294,12 +271,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern8.test(data3)){
-validate80.errors = [{instancePath:instancePath+"/sizes/" + i1,schemaPath:"#/properties/sizes/items/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema36.properties.sizes.items,data:data3}];
+validate80.errors = [failure(instancePath+"/sizes/" + i1, "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema36.properties.sizes.items, data3)];
 return false;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/sizes/" + i1,schemaPath:"#/properties/sizes/items/type",keyword:"type",params:{type: "string"},schema:schema36.properties.sizes.items.type,parentSchema:schema36.properties.sizes.items,data:data3}];
+validate80.errors = [failure(instancePath+"/sizes/" + i1, "type", {type: "string"}, schema36.properties.sizes.items, data3)];
 return false;
 }
 }
@@ -310,7 +287,7 @@ break;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "array"},schema:schema36.properties.sizes.type,parentSchema:schema36.properties.sizes,data:data2}];
+validate80.errors = [failure(instancePath+"/sizes", "type", {type: "array"}, schema36.properties.sizes, data2)];
 return false;
 }
 }
@@ -324,18 +301,18 @@ if(data.block_id !== undefined && func0.call(data, "block_id")){
 let data4 = data.block_id;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate80.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/type",keyword:"type",params:{type: "integer"},schema:schema36.properties.block_id.type,parentSchema:schema36.properties.block_id,data:data4}];
+validate80.errors = [failure(instancePath+"/block_id", "type", {type: "integer"}, schema36.properties.block_id, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 2147483647 || isNaN(data4)){
-validate80.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647},schema:2147483647,parentSchema:schema36.properties.block_id,data:data4}];
+validate80.errors = [failure(instancePath+"/block_id", "maximum", {comparison: "<=", limit: 2147483647}, schema36.properties.block_id, data4)];
 return false;
 }
 else {
 if(data4 < -1 || isNaN(data4)){
-validate80.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: -1},schema:-1,parentSchema:schema36.properties.block_id,data:data4}];
+validate80.errors = [failure(instancePath+"/block_id", "minimum", {comparison: ">=", limit: -1}, schema36.properties.block_id, data4)];
 return false;
 }
 }
@@ -352,7 +329,7 @@ if((Array.isArray(data.addresses) && Array.isArray(data.sizes) && data.addresses
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate80.errors = [{instancePath,schemaPath:"#/x-equal-length",keyword:"x-equal-length",params:{group: group0},schema:schema36["x-equal-length"],parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "x-equal-length", {group: group0}, schema36, data)];
 return false;
 }
 }
@@ -362,14 +339,13 @@ return false;
 }
 }
 else {
-validate80.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema36.type,parentSchema:schema36,data}];
+validate80.errors = [failure(instancePath, "type", {type: "object"}, schema36, data)];
 return false;
 }
 }
 validate80.errors = vErrors;
 return errors === 0;
 }
-validate80.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate80;
 });
 
@@ -378,28 +354,21 @@ export const segmentRowsValidator: SchemaValidator = /* @__PURE__ */ lazyValidat
 const validate80 = segmentRowValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema37 = {"title":"SegmentRows","type":"object","additionalProperties":false,"required":["rows"],"properties":{"rows":{"type":"array","items":{"$ref":"SegmentRow"}}}};
-function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate81(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate81.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.rows === undefined) || (!(func0.call(data, "rows")))) && (missing0 = "rows")){
-validate81.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema37.required,parentSchema:schema37,data}];
+validate81.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema37, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "rows")){
-validate81.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema37,data}];
+validate81.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema37, data)];
 return false;
 break;
 }
@@ -414,7 +383,7 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate80(data0[i0], {instancePath:instancePath+"/rows/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate80(data0[i0], {instancePath:instancePath+"/rows/" + i0}))){
 vErrors = vErrors === null ? validate80.errors : vErrors.concat(validate80.errors);
 errors = vErrors.length;
 }
@@ -425,7 +394,7 @@ break;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/rows",schemaPath:"#/properties/rows/type",keyword:"type",params:{type: "array"},schema:schema37.properties.rows.type,parentSchema:schema37.properties.rows,data:data0}];
+validate81.errors = [failure(instancePath+"/rows", "type", {type: "array"}, schema37.properties.rows, data0)];
 return false;
 }
 }
@@ -434,14 +403,13 @@ return false;
 }
 }
 else {
-validate81.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema37.type,parentSchema:schema37,data}];
+validate81.errors = [failure(instancePath, "type", {type: "object"}, schema37, data)];
 return false;
 }
 }
 validate81.errors = vErrors;
 return errors === 0;
 }
-validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate81;
 });
 
@@ -451,28 +419,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const func74 = codePointLength;
 const pattern8 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const schema38 = {"title":"CacheTensor","type":"object","additionalProperties":false,"required":["address","storage_address","storage_bytes","shape","strides","element_size"],"x-equal-length":[["shape","strides"]],"properties":{"address":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"storage_address":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"storage_bytes":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"shape":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"strides":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"element_size":{"type":"integer","minimum":1,"maximum":16},"dtype":{"type":["string","null"],"minLength":1}}};
-function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate83(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate83.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((data.address === undefined) || (!(func0.call(data, "address")))) && (missing0 = "address")) || (((data.storage_address === undefined) || (!(func0.call(data, "storage_address")))) && (missing0 = "storage_address"))) || (((data.storage_bytes === undefined) || (!(func0.call(data, "storage_bytes")))) && (missing0 = "storage_bytes"))) || (((data.shape === undefined) || (!(func0.call(data, "shape")))) && (missing0 = "shape"))) || (((data.strides === undefined) || (!(func0.call(data, "strides")))) && (missing0 = "strides"))) || (((data.element_size === undefined) || (!(func0.call(data, "element_size")))) && (missing0 = "element_size"))){
-validate83.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema38.required,parentSchema:schema38,data}];
+validate83.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema38, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "address") || (key0 === "storage_address")) || (key0 === "storage_bytes")) || (key0 === "shape")) || (key0 === "strides")) || (key0 === "element_size")) || (key0 === "dtype"))){
-validate83.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema38,data}];
+validate83.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema38, data)];
 return false;
 break;
 }
@@ -484,12 +445,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern8.test(data0)){
-validate83.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema38.properties.address,data:data0}];
+validate83.errors = [failure(instancePath+"/address", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema38.properties.address, data0)];
 return false;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/type",keyword:"type",params:{type: "string"},schema:schema38.properties.address.type,parentSchema:schema38.properties.address,data:data0}];
+validate83.errors = [failure(instancePath+"/address", "type", {type: "string"}, schema38.properties.address, data0)];
 return false;
 }
 }
@@ -505,12 +466,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate83.errors = [{instancePath:instancePath+"/storage_address",schemaPath:"#/properties/storage_address/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema38.properties.storage_address,data:data1}];
+validate83.errors = [failure(instancePath+"/storage_address", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema38.properties.storage_address, data1)];
 return false;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/storage_address",schemaPath:"#/properties/storage_address/type",keyword:"type",params:{type: "string"},schema:schema38.properties.storage_address.type,parentSchema:schema38.properties.storage_address,data:data1}];
+validate83.errors = [failure(instancePath+"/storage_address", "type", {type: "string"}, schema38.properties.storage_address, data1)];
 return false;
 }
 }
@@ -526,12 +487,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern8.test(data2)){
-validate83.errors = [{instancePath:instancePath+"/storage_bytes",schemaPath:"#/properties/storage_bytes/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema38.properties.storage_bytes,data:data2}];
+validate83.errors = [failure(instancePath+"/storage_bytes", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema38.properties.storage_bytes, data2)];
 return false;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/storage_bytes",schemaPath:"#/properties/storage_bytes/type",keyword:"type",params:{type: "string"},schema:schema38.properties.storage_bytes.type,parentSchema:schema38.properties.storage_bytes,data:data2}];
+validate83.errors = [failure(instancePath+"/storage_bytes", "type", {type: "string"}, schema38.properties.storage_bytes, data2)];
 return false;
 }
 }
@@ -552,18 +513,18 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate83.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/type",keyword:"type",params:{type: "integer"},schema:schema38.properties.shape.items.type,parentSchema:schema38.properties.shape.items,data:data4}];
+validate83.errors = [failure(instancePath+"/shape/" + i0, "type", {type: "integer"}, schema38.properties.shape.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate83.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema38.properties.shape.items,data:data4}];
+validate83.errors = [failure(instancePath+"/shape/" + i0, "maximum", {comparison: "<=", limit: 9007199254740991}, schema38.properties.shape.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate83.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema38.properties.shape.items,data:data4}];
+validate83.errors = [failure(instancePath+"/shape/" + i0, "minimum", {comparison: ">=", limit: 0}, schema38.properties.shape.items, data4)];
 return false;
 }
 }
@@ -576,7 +537,7 @@ break;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"},schema:schema38.properties.shape.type,parentSchema:schema38.properties.shape,data:data3}];
+validate83.errors = [failure(instancePath+"/shape", "type", {type: "array"}, schema38.properties.shape, data3)];
 return false;
 }
 }
@@ -597,18 +558,18 @@ for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 const _errs14 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate83.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/type",keyword:"type",params:{type: "integer"},schema:schema38.properties.strides.items.type,parentSchema:schema38.properties.strides.items,data:data6}];
+validate83.errors = [failure(instancePath+"/strides/" + i1, "type", {type: "integer"}, schema38.properties.strides.items, data6)];
 return false;
 }
 if(errors === _errs14){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9007199254740991 || isNaN(data6)){
-validate83.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema38.properties.strides.items,data:data6}];
+validate83.errors = [failure(instancePath+"/strides/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema38.properties.strides.items, data6)];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate83.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema38.properties.strides.items,data:data6}];
+validate83.errors = [failure(instancePath+"/strides/" + i1, "minimum", {comparison: ">=", limit: 0}, schema38.properties.strides.items, data6)];
 return false;
 }
 }
@@ -621,7 +582,7 @@ break;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/type",keyword:"type",params:{type: "array"},schema:schema38.properties.strides.type,parentSchema:schema38.properties.strides,data:data5}];
+validate83.errors = [failure(instancePath+"/strides", "type", {type: "array"}, schema38.properties.strides, data5)];
 return false;
 }
 }
@@ -635,18 +596,18 @@ if(data.element_size !== undefined && func0.call(data, "element_size")){
 let data7 = data.element_size;
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate83.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/type",keyword:"type",params:{type: "integer"},schema:schema38.properties.element_size.type,parentSchema:schema38.properties.element_size,data:data7}];
+validate83.errors = [failure(instancePath+"/element_size", "type", {type: "integer"}, schema38.properties.element_size, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 16 || isNaN(data7)){
-validate83.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 16},schema:16,parentSchema:schema38.properties.element_size,data:data7}];
+validate83.errors = [failure(instancePath+"/element_size", "maximum", {comparison: "<=", limit: 16}, schema38.properties.element_size, data7)];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate83.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema38.properties.element_size,data:data7}];
+validate83.errors = [failure(instancePath+"/element_size", "minimum", {comparison: ">=", limit: 1}, schema38.properties.element_size, data7)];
 return false;
 }
 }
@@ -662,13 +623,13 @@ if(data.dtype !== undefined && func0.call(data, "dtype")){
 let data8 = data.dtype;
 const _errs18 = errors;
 if((typeof data8 !== "string") && (data8 !== null)){
-validate83.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/type",keyword:"type",params:{type: schema38.properties.dtype.type},schema:schema38.properties.dtype.type,parentSchema:schema38.properties.dtype,data:data8}];
+validate83.errors = [failure(instancePath+"/dtype", "type", {type: schema38.properties.dtype.type}, schema38.properties.dtype, data8)];
 return false;
 }
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(func74(data8) < 1){
-validate83.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema38.properties.dtype,data:data8}];
+validate83.errors = [failure(instancePath+"/dtype", "minLength", {limit: 1}, schema38.properties.dtype, data8)];
 return false;
 }
 }
@@ -684,7 +645,7 @@ if((Array.isArray(data.shape) && Array.isArray(data.strides) && data.shape.lengt
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate83.errors = [{instancePath,schemaPath:"#/x-equal-length",keyword:"x-equal-length",params:{group: group0},schema:schema38["x-equal-length"],parentSchema:schema38,data}];
+validate83.errors = [failure(instancePath, "x-equal-length", {group: group0}, schema38, data)];
 return false;
 }
 }
@@ -698,14 +659,13 @@ return false;
 }
 }
 else {
-validate83.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema38.type,parentSchema:schema38,data}];
+validate83.errors = [failure(instancePath, "type", {type: "object"}, schema38, data)];
 return false;
 }
 }
 validate83.errors = vErrors;
 return errors === 0;
 }
-validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate83;
 });
 
@@ -714,16 +674,9 @@ export const storeLayoutConfigValidator: SchemaValidator = /* @__PURE__ */ lazyV
 const validate74 = keyMetadataValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema39 = {"title":"StoreLayoutConfig","type":"object","additionalProperties":false,"required":["layout","metadata","block_size","hash_block_size"],"if":{"required":["layout"],"properties":{"layout":{"enum":["LBHNC","LBNHC"]}}},"then":{"required":["local_tp_size","store_tp_size","tp_rank","num_kv_heads"],"x-rule":"the layouts LBHNC and LBNHC need local_tp_size, store_tp_size, tp_rank and num_kv_heads","properties":{"local_tp_size":{"type":"integer","x-rule":"an integer, because the layout is shared"},"store_tp_size":{"type":"integer","x-rule":"an integer, because the layout is shared"},"tp_rank":{"type":"integer","x-rule":"an integer, because the layout is shared"},"num_kv_heads":{"type":"integer","x-rule":"an integer, because the layout is shared"}}},"x-multiple":[["block_size","hash_block_size"],["store_tp_size","local_tp_size"],["num_kv_heads","store_tp_size"]],"x-less":[["tp_rank","local_tp_size"]],"properties":{"layout":{"enum":["RankLocal","LBHNC","LBNHC"]},"metadata":{"$ref":"KeyMetadata"},"block_size":{"type":"integer","minimum":1,"maximum":9007199254740991},"hash_block_size":{"type":"integer","minimum":1,"maximum":9007199254740991},"local_tp_size":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"store_tp_size":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"tp_rank":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"num_kv_heads":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991}}};
-function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate84(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate84.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 let valid0 = true;
 const _errs2 = errors;
@@ -770,7 +723,7 @@ const _errs4 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing1;
 if((((((data.local_tp_size === undefined) || (!(func0.call(data, "local_tp_size")))) && (missing1 = "local_tp_size")) || (((data.store_tp_size === undefined) || (!(func0.call(data, "store_tp_size")))) && (missing1 = "store_tp_size"))) || (((data.tp_rank === undefined) || (!(func0.call(data, "tp_rank")))) && (missing1 = "tp_rank"))) || (((data.num_kv_heads === undefined) || (!(func0.call(data, "num_kv_heads")))) && (missing1 = "num_kv_heads"))){
-validate84.errors = [{instancePath,schemaPath:"#/then/required",keyword:"required",params:{missingProperty: missing1},schema:schema39.then.required,parentSchema:schema39.then,data}];
+validate84.errors = [failure(instancePath, "required", {missingProperty: missing1}, schema39.then, data)];
 return false;
 }
 else {
@@ -778,7 +731,7 @@ if(data.local_tp_size !== undefined && func0.call(data, "local_tp_size")){
 let data1 = data.local_tp_size;
 const _errs5 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate84.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/then/properties/local_tp_size/type",keyword:"type",params:{type: "integer"},schema:schema39.then.properties.local_tp_size.type,parentSchema:schema39.then.properties.local_tp_size,data:data1}];
+validate84.errors = [failure(instancePath+"/local_tp_size", "type", {type: "integer"}, schema39.then.properties.local_tp_size, data1)];
 return false;
 }
 var valid2 = _errs5 === errors;
@@ -791,7 +744,7 @@ if(data.store_tp_size !== undefined && func0.call(data, "store_tp_size")){
 let data2 = data.store_tp_size;
 const _errs7 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate84.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/then/properties/store_tp_size/type",keyword:"type",params:{type: "integer"},schema:schema39.then.properties.store_tp_size.type,parentSchema:schema39.then.properties.store_tp_size,data:data2}];
+validate84.errors = [failure(instancePath+"/store_tp_size", "type", {type: "integer"}, schema39.then.properties.store_tp_size, data2)];
 return false;
 }
 var valid2 = _errs7 === errors;
@@ -804,7 +757,7 @@ if(data.tp_rank !== undefined && func0.call(data, "tp_rank")){
 let data3 = data.tp_rank;
 const _errs9 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate84.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/then/properties/tp_rank/type",keyword:"type",params:{type: "integer"},schema:schema39.then.properties.tp_rank.type,parentSchema:schema39.then.properties.tp_rank,data:data3}];
+validate84.errors = [failure(instancePath+"/tp_rank", "type", {type: "integer"}, schema39.then.properties.tp_rank, data3)];
 return false;
 }
 var valid2 = _errs9 === errors;
@@ -817,7 +770,7 @@ if(data.num_kv_heads !== undefined && func0.call(data, "num_kv_heads")){
 let data4 = data.num_kv_heads;
 const _errs11 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate84.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/then/properties/num_kv_heads/type",keyword:"type",params:{type: "integer"},schema:schema39.then.properties.num_kv_heads.type,parentSchema:schema39.then.properties.num_kv_heads,data:data4}];
+validate84.errors = [failure(instancePath+"/num_kv_heads", "type", {type: "integer"}, schema39.then.properties.num_kv_heads, data4)];
 return false;
 }
 var valid2 = _errs11 === errors;
@@ -842,7 +795,7 @@ props0.layout = true;
 }
 }
 if(!valid0){
-const err2 = {instancePath,schemaPath:"#/if",keyword:"if",params:{failingKeyword: "then"},schema:schema39.if,parentSchema:schema39,data};
+const err2 = failure(instancePath, "if", {failingKeyword: "then"}, schema39, data);
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -860,7 +813,7 @@ if((typeof data.tp_rank === "number" && typeof data.local_tp_size === "number" &
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate84.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group0},schema:schema39["x-less"],parentSchema:schema39,data}];
+validate84.errors = [failure(instancePath, "x-less", {group: group0}, schema39, data)];
 return false;
 }
 }
@@ -868,14 +821,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing2;
 if((((((data.layout === undefined) || (!(func0.call(data, "layout")))) && (missing2 = "layout")) || (((data.metadata === undefined) || (!(func0.call(data, "metadata")))) && (missing2 = "metadata"))) || (((data.block_size === undefined) || (!(func0.call(data, "block_size")))) && (missing2 = "block_size"))) || (((data.hash_block_size === undefined) || (!(func0.call(data, "hash_block_size")))) && (missing2 = "hash_block_size"))){
-validate84.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing2},schema:schema39.required,parentSchema:schema39,data}];
+validate84.errors = [failure(instancePath, "required", {missingProperty: missing2}, schema39, data)];
 return false;
 }
 else {
 const _errs13 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((((key0 === "layout") || (key0 === "metadata")) || (key0 === "block_size")) || (key0 === "hash_block_size")) || (key0 === "local_tp_size")) || (key0 === "store_tp_size")) || (key0 === "tp_rank")) || (key0 === "num_kv_heads"))){
-validate84.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema39,data}];
+validate84.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema39, data)];
 return false;
 break;
 }
@@ -885,7 +838,7 @@ if(data.layout !== undefined && func0.call(data, "layout")){
 let data5 = data.layout;
 const _errs14 = errors;
 if(!(((data5 === "RankLocal") || (data5 === "LBHNC")) || (data5 === "LBNHC"))){
-validate84.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/enum",keyword:"enum",params:{allowedValues: schema39.properties.layout.enum},schema:schema39.properties.layout.enum,parentSchema:schema39.properties.layout,data:data5}];
+validate84.errors = [failure(instancePath+"/layout", "enum", {allowedValues: schema39.properties.layout.enum}, schema39.properties.layout, data5)];
 return false;
 }
 var valid3 = _errs14 === errors;
@@ -896,7 +849,7 @@ var valid3 = true;
 if(valid3){
 if(data.metadata !== undefined && func0.call(data, "metadata")){
 const _errs15 = errors;
-if(!(validate74(data.metadata, {instancePath:instancePath+"/metadata",parentData:data,parentDataProperty:"metadata",rootData,dynamicAnchors}))){
+if(!(validate74(data.metadata, {instancePath:instancePath+"/metadata"}))){
 vErrors = vErrors === null ? validate74.errors : vErrors.concat(validate74.errors);
 errors = vErrors.length;
 }
@@ -910,18 +863,18 @@ if(data.block_size !== undefined && func0.call(data, "block_size")){
 let data7 = data.block_size;
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate84.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/type",keyword:"type",params:{type: "integer"},schema:schema39.properties.block_size.type,parentSchema:schema39.properties.block_size,data:data7}];
+validate84.errors = [failure(instancePath+"/block_size", "type", {type: "integer"}, schema39.properties.block_size, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate84.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema39.properties.block_size,data:data7}];
+validate84.errors = [failure(instancePath+"/block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema39.properties.block_size, data7)];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate84.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema39.properties.block_size,data:data7}];
+validate84.errors = [failure(instancePath+"/block_size", "minimum", {comparison: ">=", limit: 1}, schema39.properties.block_size, data7)];
 return false;
 }
 }
@@ -937,18 +890,18 @@ if(data.hash_block_size !== undefined && func0.call(data, "hash_block_size")){
 let data8 = data.hash_block_size;
 const _errs18 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate84.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/type",keyword:"type",params:{type: "integer"},schema:schema39.properties.hash_block_size.type,parentSchema:schema39.properties.hash_block_size,data:data8}];
+validate84.errors = [failure(instancePath+"/hash_block_size", "type", {type: "integer"}, schema39.properties.hash_block_size, data8)];
 return false;
 }
 if(errors === _errs18){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate84.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema39.properties.hash_block_size,data:data8}];
+validate84.errors = [failure(instancePath+"/hash_block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema39.properties.hash_block_size, data8)];
 return false;
 }
 else {
 if(data8 < 1 || isNaN(data8)){
-validate84.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema39.properties.hash_block_size,data:data8}];
+validate84.errors = [failure(instancePath+"/hash_block_size", "minimum", {comparison: ">=", limit: 1}, schema39.properties.hash_block_size, data8)];
 return false;
 }
 }
@@ -964,18 +917,18 @@ if(data.local_tp_size !== undefined && func0.call(data, "local_tp_size")){
 let data9 = data.local_tp_size;
 const _errs20 = errors;
 if((!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))) && (data9 !== null)){
-validate84.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/properties/local_tp_size/type",keyword:"type",params:{type: schema39.properties.local_tp_size.type},schema:schema39.properties.local_tp_size.type,parentSchema:schema39.properties.local_tp_size,data:data9}];
+validate84.errors = [failure(instancePath+"/local_tp_size", "type", {type: schema39.properties.local_tp_size.type}, schema39.properties.local_tp_size, data9)];
 return false;
 }
 if(errors === _errs20){
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-validate84.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/properties/local_tp_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema39.properties.local_tp_size,data:data9}];
+validate84.errors = [failure(instancePath+"/local_tp_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema39.properties.local_tp_size, data9)];
 return false;
 }
 else {
 if(data9 < 1 || isNaN(data9)){
-validate84.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/properties/local_tp_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema39.properties.local_tp_size,data:data9}];
+validate84.errors = [failure(instancePath+"/local_tp_size", "minimum", {comparison: ">=", limit: 1}, schema39.properties.local_tp_size, data9)];
 return false;
 }
 }
@@ -991,18 +944,18 @@ if(data.store_tp_size !== undefined && func0.call(data, "store_tp_size")){
 let data10 = data.store_tp_size;
 const _errs22 = errors;
 if((!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))) && (data10 !== null)){
-validate84.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/properties/store_tp_size/type",keyword:"type",params:{type: schema39.properties.store_tp_size.type},schema:schema39.properties.store_tp_size.type,parentSchema:schema39.properties.store_tp_size,data:data10}];
+validate84.errors = [failure(instancePath+"/store_tp_size", "type", {type: schema39.properties.store_tp_size.type}, schema39.properties.store_tp_size, data10)];
 return false;
 }
 if(errors === _errs22){
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-validate84.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/properties/store_tp_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema39.properties.store_tp_size,data:data10}];
+validate84.errors = [failure(instancePath+"/store_tp_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema39.properties.store_tp_size, data10)];
 return false;
 }
 else {
 if(data10 < 1 || isNaN(data10)){
-validate84.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/properties/store_tp_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema39.properties.store_tp_size,data:data10}];
+validate84.errors = [failure(instancePath+"/store_tp_size", "minimum", {comparison: ">=", limit: 1}, schema39.properties.store_tp_size, data10)];
 return false;
 }
 }
@@ -1018,18 +971,18 @@ if(data.tp_rank !== undefined && func0.call(data, "tp_rank")){
 let data11 = data.tp_rank;
 const _errs24 = errors;
 if((!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))) && (data11 !== null)){
-validate84.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/type",keyword:"type",params:{type: schema39.properties.tp_rank.type},schema:schema39.properties.tp_rank.type,parentSchema:schema39.properties.tp_rank,data:data11}];
+validate84.errors = [failure(instancePath+"/tp_rank", "type", {type: schema39.properties.tp_rank.type}, schema39.properties.tp_rank, data11)];
 return false;
 }
 if(errors === _errs24){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 9007199254740991 || isNaN(data11)){
-validate84.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema39.properties.tp_rank,data:data11}];
+validate84.errors = [failure(instancePath+"/tp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema39.properties.tp_rank, data11)];
 return false;
 }
 else {
 if(data11 < 0 || isNaN(data11)){
-validate84.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema39.properties.tp_rank,data:data11}];
+validate84.errors = [failure(instancePath+"/tp_rank", "minimum", {comparison: ">=", limit: 0}, schema39.properties.tp_rank, data11)];
 return false;
 }
 }
@@ -1045,18 +998,18 @@ if(data.num_kv_heads !== undefined && func0.call(data, "num_kv_heads")){
 let data12 = data.num_kv_heads;
 const _errs26 = errors;
 if((!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12)))) && (data12 !== null)){
-validate84.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/properties/num_kv_heads/type",keyword:"type",params:{type: schema39.properties.num_kv_heads.type},schema:schema39.properties.num_kv_heads.type,parentSchema:schema39.properties.num_kv_heads,data:data12}];
+validate84.errors = [failure(instancePath+"/num_kv_heads", "type", {type: schema39.properties.num_kv_heads.type}, schema39.properties.num_kv_heads, data12)];
 return false;
 }
 if(errors === _errs26){
 if((typeof data12 == "number") && (isFinite(data12))){
 if(data12 > 9007199254740991 || isNaN(data12)){
-validate84.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/properties/num_kv_heads/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema39.properties.num_kv_heads,data:data12}];
+validate84.errors = [failure(instancePath+"/num_kv_heads", "maximum", {comparison: "<=", limit: 9007199254740991}, schema39.properties.num_kv_heads, data12)];
 return false;
 }
 else {
 if(data12 < 1 || isNaN(data12)){
-validate84.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/properties/num_kv_heads/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema39.properties.num_kv_heads,data:data12}];
+validate84.errors = [failure(instancePath+"/num_kv_heads", "minimum", {comparison: ">=", limit: 1}, schema39.properties.num_kv_heads, data12)];
 return false;
 }
 }
@@ -1073,7 +1026,7 @@ if((typeof data.tp_rank === "number" && typeof data.local_tp_size === "number" &
 group1 = 0;
 }
 if(!(group1 === -1)){
-validate84.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group1},schema:schema39["x-less"],parentSchema:schema39,data}];
+validate84.errors = [failure(instancePath, "x-less", {group: group1}, schema39, data)];
 return false;
 }
 else {
@@ -1088,7 +1041,7 @@ if((typeof data.block_size === "number" && typeof data.hash_block_size === "numb
 group2 = 0;
 }
 if(!(group2 === -1)){
-validate84.errors = [{instancePath,schemaPath:"#/x-multiple",keyword:"x-multiple",params:{group: group2},schema:schema39["x-multiple"],parentSchema:schema39,data}];
+validate84.errors = [failure(instancePath, "x-multiple", {group: group2}, schema39, data)];
 return false;
 }
 }
@@ -1104,7 +1057,7 @@ return false;
 }
 }
 else {
-validate84.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema39.type,parentSchema:schema39,data}];
+validate84.errors = [failure(instancePath, "type", {type: "object"}, schema39, data)];
 return false;
 }
 }
@@ -1112,6 +1065,5 @@ return false;
 validate84.errors = vErrors;
 return errors === 0;
 }
-validate84.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate84;
 });

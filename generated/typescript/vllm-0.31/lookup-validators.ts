@@ -2,34 +2,27 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `TailKeyBoundary`. A failed check leaves its reasons in `errors`. */
 export const tailKeyBoundaryValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema22 = {"title":"TailKeyBoundary","type":"object","additionalProperties":false,"required":["group_id","num_tokens"],"properties":{"group_id":{"type":"integer","minimum":0,"maximum":4294967295},"num_tokens":{"type":"integer","minimum":0,"maximum":4294967295}}};
-function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate55(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate55.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.group_id === undefined) || (!(func0.call(data, "group_id")))) && (missing0 = "group_id")) || (((data.num_tokens === undefined) || (!(func0.call(data, "num_tokens")))) && (missing0 = "num_tokens"))){
-validate55.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema22.required,parentSchema:schema22,data}];
+validate55.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema22, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "group_id") || (key0 === "num_tokens"))){
-validate55.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema22,data}];
+validate55.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema22, data)];
 return false;
 break;
 }
@@ -39,18 +32,18 @@ if(data.group_id !== undefined && func0.call(data, "group_id")){
 let data0 = data.group_id;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate55.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/type",keyword:"type",params:{type: "integer"},schema:schema22.properties.group_id.type,parentSchema:schema22.properties.group_id,data:data0}];
+validate55.errors = [failure(instancePath+"/group_id", "type", {type: "integer"}, schema22.properties.group_id, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate55.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema22.properties.group_id,data:data0}];
+validate55.errors = [failure(instancePath+"/group_id", "maximum", {comparison: "<=", limit: 4294967295}, schema22.properties.group_id, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate55.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema22.properties.group_id,data:data0}];
+validate55.errors = [failure(instancePath+"/group_id", "minimum", {comparison: ">=", limit: 0}, schema22.properties.group_id, data0)];
 return false;
 }
 }
@@ -66,18 +59,18 @@ if(data.num_tokens !== undefined && func0.call(data, "num_tokens")){
 let data1 = data.num_tokens;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate55.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/type",keyword:"type",params:{type: "integer"},schema:schema22.properties.num_tokens.type,parentSchema:schema22.properties.num_tokens,data:data1}];
+validate55.errors = [failure(instancePath+"/num_tokens", "type", {type: "integer"}, schema22.properties.num_tokens, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate55.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema22.properties.num_tokens,data:data1}];
+validate55.errors = [failure(instancePath+"/num_tokens", "maximum", {comparison: "<=", limit: 4294967295}, schema22.properties.num_tokens, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate55.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema22.properties.num_tokens,data:data1}];
+validate55.errors = [failure(instancePath+"/num_tokens", "minimum", {comparison: ">=", limit: 0}, schema22.properties.num_tokens, data1)];
 return false;
 }
 }
@@ -93,14 +86,13 @@ var valid0 = true;
 }
 }
 else {
-validate55.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema22.type,parentSchema:schema22,data}];
+validate55.errors = [failure(instancePath, "type", {type: "object"}, schema22, data)];
 return false;
 }
 }
 validate55.errors = vErrors;
 return errors === 0;
 }
-validate55.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate55;
 });
 
@@ -109,28 +101,21 @@ export const mooncakeLookupResultValidator: SchemaValidator = /* @__PURE__ */ la
 const validate55 = tailKeyBoundaryValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema40 = {"title":"MooncakeLookupResult","type":"object","additionalProperties":false,"required":["hit_length"],"properties":{"hit_length":{"type":"integer","minimum":0,"maximum":4294967295},"tail_key_boundaries":{"type":"array","items":{"$ref":"TailKeyBoundary"}}}};
-function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate86(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate86.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.hit_length === undefined) || (!(func0.call(data, "hit_length")))) && (missing0 = "hit_length")){
-validate86.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema40.required,parentSchema:schema40,data}];
+validate86.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema40, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "hit_length") || (key0 === "tail_key_boundaries"))){
-validate86.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema40,data}];
+validate86.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema40, data)];
 return false;
 break;
 }
@@ -140,18 +125,18 @@ if(data.hit_length !== undefined && func0.call(data, "hit_length")){
 let data0 = data.hit_length;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate86.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/type",keyword:"type",params:{type: "integer"},schema:schema40.properties.hit_length.type,parentSchema:schema40.properties.hit_length,data:data0}];
+validate86.errors = [failure(instancePath+"/hit_length", "type", {type: "integer"}, schema40.properties.hit_length, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate86.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema40.properties.hit_length,data:data0}];
+validate86.errors = [failure(instancePath+"/hit_length", "maximum", {comparison: "<=", limit: 4294967295}, schema40.properties.hit_length, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate86.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema40.properties.hit_length,data:data0}];
+validate86.errors = [failure(instancePath+"/hit_length", "minimum", {comparison: ">=", limit: 0}, schema40.properties.hit_length, data0)];
 return false;
 }
 }
@@ -172,7 +157,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate55(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate55(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0}))){
 vErrors = vErrors === null ? validate55.errors : vErrors.concat(validate55.errors);
 errors = vErrors.length;
 }
@@ -183,7 +168,7 @@ break;
 }
 }
 else {
-validate86.errors = [{instancePath:instancePath+"/tail_key_boundaries",schemaPath:"#/properties/tail_key_boundaries/type",keyword:"type",params:{type: "array"},schema:schema40.properties.tail_key_boundaries.type,parentSchema:schema40.properties.tail_key_boundaries,data:data1}];
+validate86.errors = [failure(instancePath+"/tail_key_boundaries", "type", {type: "array"}, schema40.properties.tail_key_boundaries, data1)];
 return false;
 }
 }
@@ -197,14 +182,13 @@ var valid0 = true;
 }
 }
 else {
-validate86.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema40.type,parentSchema:schema40,data}];
+validate86.errors = [failure(instancePath, "type", {type: "object"}, schema40, data)];
 return false;
 }
 }
 validate86.errors = vErrors;
 return errors === 0;
 }
-validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate86;
 });
 
@@ -213,28 +197,21 @@ export const lookupRequestValidator: SchemaValidator = /* @__PURE__ */ lazyValid
 const func0 = Object.prototype.hasOwnProperty;
 const schema41 = {"title":"LookupRequest","type":"object","additionalProperties":false,"required":["num_tokens","hash_len","block_hashes"],"properties":{"num_tokens":{"type":"integer","minimum":0,"maximum":4294967295},"hash_len":{"type":"integer","minimum":0,"maximum":65535},"block_hashes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
 const pattern13 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
-function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate88(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate88.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.num_tokens === undefined) || (!(func0.call(data, "num_tokens")))) && (missing0 = "num_tokens")) || (((data.hash_len === undefined) || (!(func0.call(data, "hash_len")))) && (missing0 = "hash_len"))) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing0 = "block_hashes"))){
-validate88.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema41.required,parentSchema:schema41,data}];
+validate88.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema41, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "num_tokens") || (key0 === "hash_len")) || (key0 === "block_hashes"))){
-validate88.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema41,data}];
+validate88.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema41, data)];
 return false;
 break;
 }
@@ -244,18 +221,18 @@ if(data.num_tokens !== undefined && func0.call(data, "num_tokens")){
 let data0 = data.num_tokens;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate88.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/type",keyword:"type",params:{type: "integer"},schema:schema41.properties.num_tokens.type,parentSchema:schema41.properties.num_tokens,data:data0}];
+validate88.errors = [failure(instancePath+"/num_tokens", "type", {type: "integer"}, schema41.properties.num_tokens, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate88.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema41.properties.num_tokens,data:data0}];
+validate88.errors = [failure(instancePath+"/num_tokens", "maximum", {comparison: "<=", limit: 4294967295}, schema41.properties.num_tokens, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate88.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema41.properties.num_tokens,data:data0}];
+validate88.errors = [failure(instancePath+"/num_tokens", "minimum", {comparison: ">=", limit: 0}, schema41.properties.num_tokens, data0)];
 return false;
 }
 }
@@ -271,18 +248,18 @@ if(data.hash_len !== undefined && func0.call(data, "hash_len")){
 let data1 = data.hash_len;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate88.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/type",keyword:"type",params:{type: "integer"},schema:schema41.properties.hash_len.type,parentSchema:schema41.properties.hash_len,data:data1}];
+validate88.errors = [failure(instancePath+"/hash_len", "type", {type: "integer"}, schema41.properties.hash_len, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 65535 || isNaN(data1)){
-validate88.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535},schema:65535,parentSchema:schema41.properties.hash_len,data:data1}];
+validate88.errors = [failure(instancePath+"/hash_len", "maximum", {comparison: "<=", limit: 65535}, schema41.properties.hash_len, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate88.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema41.properties.hash_len,data:data1}];
+validate88.errors = [failure(instancePath+"/hash_len", "minimum", {comparison: ">=", limit: 0}, schema41.properties.hash_len, data1)];
 return false;
 }
 }
@@ -300,12 +277,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern13.test(data2)){
-validate88.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema41.properties.block_hashes,data:data2}];
+validate88.errors = [failure(instancePath+"/block_hashes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema41.properties.block_hashes, data2)];
 return false;
 }
 }
 else {
-validate88.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "string"},schema:schema41.properties.block_hashes.type,parentSchema:schema41.properties.block_hashes,data:data2}];
+validate88.errors = [failure(instancePath+"/block_hashes", "type", {type: "string"}, schema41.properties.block_hashes, data2)];
 return false;
 }
 }
@@ -320,14 +297,13 @@ var valid0 = true;
 }
 }
 else {
-validate88.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema41.type,parentSchema:schema41,data}];
+validate88.errors = [failure(instancePath, "type", {type: "object"}, schema41, data)];
 return false;
 }
 }
 validate88.errors = vErrors;
 return errors === 0;
 }
-validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate88;
 });
 
@@ -336,28 +312,21 @@ export const lookupReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidat
 const validate55 = tailKeyBoundaryValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema42 = {"title":"LookupReply","type":"object","additionalProperties":false,"required":["hit_length"],"properties":{"hit_length":{"type":"integer","minimum":0,"maximum":4294967295},"tail_key_boundaries":{"type":"array","items":{"$ref":"TailKeyBoundary"}}}};
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate89(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate89.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.hit_length === undefined) || (!(func0.call(data, "hit_length")))) && (missing0 = "hit_length")){
-validate89.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema42.required,parentSchema:schema42,data}];
+validate89.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema42, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "hit_length") || (key0 === "tail_key_boundaries"))){
-validate89.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema42,data}];
+validate89.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema42, data)];
 return false;
 break;
 }
@@ -367,18 +336,18 @@ if(data.hit_length !== undefined && func0.call(data, "hit_length")){
 let data0 = data.hit_length;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate89.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/type",keyword:"type",params:{type: "integer"},schema:schema42.properties.hit_length.type,parentSchema:schema42.properties.hit_length,data:data0}];
+validate89.errors = [failure(instancePath+"/hit_length", "type", {type: "integer"}, schema42.properties.hit_length, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate89.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema42.properties.hit_length,data:data0}];
+validate89.errors = [failure(instancePath+"/hit_length", "maximum", {comparison: "<=", limit: 4294967295}, schema42.properties.hit_length, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate89.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema42.properties.hit_length,data:data0}];
+validate89.errors = [failure(instancePath+"/hit_length", "minimum", {comparison: ">=", limit: 0}, schema42.properties.hit_length, data0)];
 return false;
 }
 }
@@ -399,7 +368,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate55(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate55(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0}))){
 vErrors = vErrors === null ? validate55.errors : vErrors.concat(validate55.errors);
 errors = vErrors.length;
 }
@@ -410,7 +379,7 @@ break;
 }
 }
 else {
-validate89.errors = [{instancePath:instancePath+"/tail_key_boundaries",schemaPath:"#/properties/tail_key_boundaries/type",keyword:"type",params:{type: "array"},schema:schema42.properties.tail_key_boundaries.type,parentSchema:schema42.properties.tail_key_boundaries,data:data1}];
+validate89.errors = [failure(instancePath+"/tail_key_boundaries", "type", {type: "array"}, schema42.properties.tail_key_boundaries, data1)];
 return false;
 }
 }
@@ -424,47 +393,38 @@ var valid0 = true;
 }
 }
 else {
-validate89.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema42.type,parentSchema:schema42,data}];
+validate89.errors = [failure(instancePath, "type", {type: "object"}, schema42, data)];
 return false;
 }
 }
 validate89.errors = vErrors;
 return errors === 0;
 }
-validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate89;
 });
 
 /** Whether a JSON value keeps to the schema of `ResetRequest`. A failed check leaves its reasons in `errors`. */
 export const resetRequestValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema43 = {"title":"ResetRequest","type":"object","additionalProperties":false,"properties":{}};
-function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate91(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate91.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate91.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema43,data}];
+validate91.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema43, data)];
 return false;
 break;
 }
 }
 else {
-validate91.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema43.type,parentSchema:schema43,data}];
+validate91.errors = [failure(instancePath, "type", {type: "object"}, schema43, data)];
 return false;
 }
 }
 validate91.errors = vErrors;
 return errors === 0;
 }
-validate91.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate91;
 });
 
@@ -472,28 +432,21 @@ return validate91;
 export const resetReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema44 = {"title":"ResetReply","type":"object","additionalProperties":false,"required":["ok"],"properties":{"ok":{"type":"boolean"}}};
-function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate92(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate92.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.ok === undefined) || (!(func0.call(data, "ok")))) && (missing0 = "ok")){
-validate92.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema44.required,parentSchema:schema44,data}];
+validate92.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema44, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "ok")){
-validate92.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema44,data}];
+validate92.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema44, data)];
 return false;
 break;
 }
@@ -502,7 +455,7 @@ if(_errs1 === errors){
 if(data.ok !== undefined && func0.call(data, "ok")){
 let data0 = data.ok;
 if(typeof data0 !== "boolean"){
-validate92.errors = [{instancePath:instancePath+"/ok",schemaPath:"#/properties/ok/type",keyword:"type",params:{type: "boolean"},schema:schema44.properties.ok.type,parentSchema:schema44.properties.ok,data:data0}];
+validate92.errors = [failure(instancePath+"/ok", "type", {type: "boolean"}, schema44.properties.ok, data0)];
 return false;
 }
 }
@@ -510,13 +463,12 @@ return false;
 }
 }
 else {
-validate92.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema44.type,parentSchema:schema44,data}];
+validate92.errors = [failure(instancePath, "type", {type: "object"}, schema44, data)];
 return false;
 }
 }
 validate92.errors = vErrors;
 return errors === 0;
 }
-validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate92;
 });

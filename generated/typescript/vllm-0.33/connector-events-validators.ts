@@ -2,7 +2,7 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 import { codePointLength } from "../../../src/wire/text.js";
 import { boundaryPutValidator } from "./request-validators.js";
 
@@ -11,28 +11,21 @@ export const newRequestDataValidator: SchemaValidator = /* @__PURE__ */ lazyVali
 const schema19 = {"title":"NewRequestData","type":"object","additionalProperties":false,"required":["req_id","block_ids","num_computed_tokens"],"properties":{"req_id":{"type":"string","minLength":1},"block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"num_computed_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"num_prefill_tokens":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991}}};
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
-function validate52(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate52(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate52.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id")) || (((data.block_ids === undefined) || (!(func0.call(data, "block_ids")))) && (missing0 = "block_ids"))) || (((data.num_computed_tokens === undefined) || (!(func0.call(data, "num_computed_tokens")))) && (missing0 = "num_computed_tokens"))){
-validate52.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema19.required,parentSchema:schema19,data}];
+validate52.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema19, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((key0 === "req_id") || (key0 === "block_ids")) || (key0 === "num_computed_tokens")) || (key0 === "num_prefill_tokens"))){
-validate52.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema19,data}];
+validate52.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema19, data)];
 return false;
 break;
 }
@@ -44,12 +37,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func63(data0) < 1){
-validate52.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema19.properties.req_id,data:data0}];
+validate52.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema19.properties.req_id, data0)];
 return false;
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema19.properties.req_id.type,parentSchema:schema19.properties.req_id,data:data0}];
+validate52.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema19.properties.req_id, data0)];
 return false;
 }
 }
@@ -77,18 +70,18 @@ for(let i1=0; i1<len1; i1++){
 let data3 = data2[i1];
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate52.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema19.properties.block_ids.items.items.type,parentSchema:schema19.properties.block_ids.items.items,data:data3}];
+validate52.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema19.properties.block_ids.items.items, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate52.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema19.properties.block_ids.items.items,data:data3}];
+validate52.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema19.properties.block_ids.items.items, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate52.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema19.properties.block_ids.items.items,data:data3}];
+validate52.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema19.properties.block_ids.items.items, data3)];
 return false;
 }
 }
@@ -101,7 +94,7 @@ break;
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/block_ids/" + i0,schemaPath:"#/properties/block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema19.properties.block_ids.items.type,parentSchema:schema19.properties.block_ids.items,data:data2}];
+validate52.errors = [failure(instancePath+"/block_ids/" + i0, "type", {type: "array"}, schema19.properties.block_ids.items, data2)];
 return false;
 }
 }
@@ -112,7 +105,7 @@ break;
 }
 }
 else {
-validate52.errors = [{instancePath:instancePath+"/block_ids",schemaPath:"#/properties/block_ids/type",keyword:"type",params:{type: "array"},schema:schema19.properties.block_ids.type,parentSchema:schema19.properties.block_ids,data:data1}];
+validate52.errors = [failure(instancePath+"/block_ids", "type", {type: "array"}, schema19.properties.block_ids, data1)];
 return false;
 }
 }
@@ -126,18 +119,18 @@ if(data.num_computed_tokens !== undefined && func0.call(data, "num_computed_toke
 let data4 = data.num_computed_tokens;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate52.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/type",keyword:"type",params:{type: "integer"},schema:schema19.properties.num_computed_tokens.type,parentSchema:schema19.properties.num_computed_tokens,data:data4}];
+validate52.errors = [failure(instancePath+"/num_computed_tokens", "type", {type: "integer"}, schema19.properties.num_computed_tokens, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate52.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema19.properties.num_computed_tokens,data:data4}];
+validate52.errors = [failure(instancePath+"/num_computed_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema19.properties.num_computed_tokens, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate52.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema19.properties.num_computed_tokens,data:data4}];
+validate52.errors = [failure(instancePath+"/num_computed_tokens", "minimum", {comparison: ">=", limit: 0}, schema19.properties.num_computed_tokens, data4)];
 return false;
 }
 }
@@ -153,18 +146,18 @@ if(data.num_prefill_tokens !== undefined && func0.call(data, "num_prefill_tokens
 let data5 = data.num_prefill_tokens;
 const _errs12 = errors;
 if((!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))) && (data5 !== null)){
-validate52.errors = [{instancePath:instancePath+"/num_prefill_tokens",schemaPath:"#/properties/num_prefill_tokens/type",keyword:"type",params:{type: schema19.properties.num_prefill_tokens.type},schema:schema19.properties.num_prefill_tokens.type,parentSchema:schema19.properties.num_prefill_tokens,data:data5}];
+validate52.errors = [failure(instancePath+"/num_prefill_tokens", "type", {type: schema19.properties.num_prefill_tokens.type}, schema19.properties.num_prefill_tokens, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate52.errors = [{instancePath:instancePath+"/num_prefill_tokens",schemaPath:"#/properties/num_prefill_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema19.properties.num_prefill_tokens,data:data5}];
+validate52.errors = [failure(instancePath+"/num_prefill_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema19.properties.num_prefill_tokens, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate52.errors = [{instancePath:instancePath+"/num_prefill_tokens",schemaPath:"#/properties/num_prefill_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema19.properties.num_prefill_tokens,data:data5}];
+validate52.errors = [failure(instancePath+"/num_prefill_tokens", "minimum", {comparison: ">=", limit: 0}, schema19.properties.num_prefill_tokens, data5)];
 return false;
 }
 }
@@ -182,14 +175,13 @@ var valid0 = true;
 }
 }
 else {
-validate52.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema19.type,parentSchema:schema19,data}];
+validate52.errors = [failure(instancePath, "type", {type: "object"}, schema19, data)];
 return false;
 }
 }
 validate52.errors = vErrors;
 return errors === 0;
 }
-validate52.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate52;
 });
 
@@ -198,28 +190,21 @@ export const cachedRequestDataValidator: SchemaValidator = /* @__PURE__ */ lazyV
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema20 = {"title":"CachedRequestData","type":"object","additionalProperties":false,"required":["req_id","resumed","new_block_ids","num_computed_tokens"],"properties":{"req_id":{"type":"string","minLength":1},"resumed":{"type":"boolean"},"new_block_ids":{"type":["array","null"],"items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"num_computed_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991}}};
-function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate53(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate53.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id")) || (((data.resumed === undefined) || (!(func0.call(data, "resumed")))) && (missing0 = "resumed"))) || (((data.new_block_ids === undefined) || (!(func0.call(data, "new_block_ids")))) && (missing0 = "new_block_ids"))) || (((data.num_computed_tokens === undefined) || (!(func0.call(data, "num_computed_tokens")))) && (missing0 = "num_computed_tokens"))){
-validate53.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema20.required,parentSchema:schema20,data}];
+validate53.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema20, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((key0 === "req_id") || (key0 === "resumed")) || (key0 === "new_block_ids")) || (key0 === "num_computed_tokens"))){
-validate53.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema20,data}];
+validate53.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema20, data)];
 return false;
 break;
 }
@@ -231,12 +216,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func63(data0) < 1){
-validate53.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema20.properties.req_id,data:data0}];
+validate53.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema20.properties.req_id, data0)];
 return false;
 }
 }
 else {
-validate53.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema20.properties.req_id.type,parentSchema:schema20.properties.req_id,data:data0}];
+validate53.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema20.properties.req_id, data0)];
 return false;
 }
 }
@@ -250,7 +235,7 @@ if(data.resumed !== undefined && func0.call(data, "resumed")){
 let data1 = data.resumed;
 const _errs4 = errors;
 if(typeof data1 !== "boolean"){
-validate53.errors = [{instancePath:instancePath+"/resumed",schemaPath:"#/properties/resumed/type",keyword:"type",params:{type: "boolean"},schema:schema20.properties.resumed.type,parentSchema:schema20.properties.resumed,data:data1}];
+validate53.errors = [failure(instancePath+"/resumed", "type", {type: "boolean"}, schema20.properties.resumed, data1)];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -263,7 +248,7 @@ if(data.new_block_ids !== undefined && func0.call(data, "new_block_ids")){
 let data2 = data.new_block_ids;
 const _errs6 = errors;
 if((!(Array.isArray(data2))) && (data2 !== null)){
-validate53.errors = [{instancePath:instancePath+"/new_block_ids",schemaPath:"#/properties/new_block_ids/type",keyword:"type",params:{type: schema20.properties.new_block_ids.type},schema:schema20.properties.new_block_ids.type,parentSchema:schema20.properties.new_block_ids,data:data2}];
+validate53.errors = [failure(instancePath+"/new_block_ids", "type", {type: schema20.properties.new_block_ids.type}, schema20.properties.new_block_ids, data2)];
 return false;
 }
 if(errors === _errs6){
@@ -281,18 +266,18 @@ for(let i1=0; i1<len1; i1++){
 let data4 = data3[i1];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate53.errors = [{instancePath:instancePath+"/new_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/new_block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema20.properties.new_block_ids.items.items.type,parentSchema:schema20.properties.new_block_ids.items.items,data:data4}];
+validate53.errors = [failure(instancePath+"/new_block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema20.properties.new_block_ids.items.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate53.errors = [{instancePath:instancePath+"/new_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/new_block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema20.properties.new_block_ids.items.items,data:data4}];
+validate53.errors = [failure(instancePath+"/new_block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema20.properties.new_block_ids.items.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate53.errors = [{instancePath:instancePath+"/new_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/new_block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema20.properties.new_block_ids.items.items,data:data4}];
+validate53.errors = [failure(instancePath+"/new_block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema20.properties.new_block_ids.items.items, data4)];
 return false;
 }
 }
@@ -305,7 +290,7 @@ break;
 }
 }
 else {
-validate53.errors = [{instancePath:instancePath+"/new_block_ids/" + i0,schemaPath:"#/properties/new_block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema20.properties.new_block_ids.items.type,parentSchema:schema20.properties.new_block_ids.items,data:data3}];
+validate53.errors = [failure(instancePath+"/new_block_ids/" + i0, "type", {type: "array"}, schema20.properties.new_block_ids.items, data3)];
 return false;
 }
 }
@@ -326,18 +311,18 @@ if(data.num_computed_tokens !== undefined && func0.call(data, "num_computed_toke
 let data5 = data.num_computed_tokens;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate53.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/type",keyword:"type",params:{type: "integer"},schema:schema20.properties.num_computed_tokens.type,parentSchema:schema20.properties.num_computed_tokens,data:data5}];
+validate53.errors = [failure(instancePath+"/num_computed_tokens", "type", {type: "integer"}, schema20.properties.num_computed_tokens, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate53.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema20.properties.num_computed_tokens,data:data5}];
+validate53.errors = [failure(instancePath+"/num_computed_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema20.properties.num_computed_tokens, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate53.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema20.properties.num_computed_tokens,data:data5}];
+validate53.errors = [failure(instancePath+"/num_computed_tokens", "minimum", {comparison: ">=", limit: 0}, schema20.properties.num_computed_tokens, data5)];
 return false;
 }
 }
@@ -355,14 +340,13 @@ var valid0 = true;
 }
 }
 else {
-validate53.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema20.type,parentSchema:schema20,data}];
+validate53.errors = [failure(instancePath, "type", {type: "object"}, schema20, data)];
 return false;
 }
 }
 validate53.errors = vErrors;
 return errors === 0;
 }
-validate53.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate53;
 });
 
@@ -371,28 +355,21 @@ export const requestBlocksValidator: SchemaValidator = /* @__PURE__ */ lazyValid
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema21 = {"title":"RequestBlocks","type":"object","additionalProperties":false,"required":["req_id","block_ids"],"properties":{"req_id":{"type":"string","minLength":1},"block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}}}};
-function validate54(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate54(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate54.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id")) || (((data.block_ids === undefined) || (!(func0.call(data, "block_ids")))) && (missing0 = "block_ids"))){
-validate54.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema21.required,parentSchema:schema21,data}];
+validate54.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema21, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "req_id") || (key0 === "block_ids"))){
-validate54.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema21,data}];
+validate54.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema21, data)];
 return false;
 break;
 }
@@ -404,12 +381,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func63(data0) < 1){
-validate54.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema21.properties.req_id,data:data0}];
+validate54.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema21.properties.req_id, data0)];
 return false;
 }
 }
 else {
-validate54.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema21.properties.req_id.type,parentSchema:schema21.properties.req_id,data:data0}];
+validate54.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema21.properties.req_id, data0)];
 return false;
 }
 }
@@ -437,18 +414,18 @@ for(let i1=0; i1<len1; i1++){
 let data3 = data2[i1];
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate54.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema21.properties.block_ids.items.items.type,parentSchema:schema21.properties.block_ids.items.items,data:data3}];
+validate54.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema21.properties.block_ids.items.items, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate54.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema21.properties.block_ids.items.items,data:data3}];
+validate54.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema21.properties.block_ids.items.items, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate54.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema21.properties.block_ids.items.items,data:data3}];
+validate54.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema21.properties.block_ids.items.items, data3)];
 return false;
 }
 }
@@ -461,7 +438,7 @@ break;
 }
 }
 else {
-validate54.errors = [{instancePath:instancePath+"/block_ids/" + i0,schemaPath:"#/properties/block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema21.properties.block_ids.items.type,parentSchema:schema21.properties.block_ids.items,data:data2}];
+validate54.errors = [failure(instancePath+"/block_ids/" + i0, "type", {type: "array"}, schema21.properties.block_ids.items, data2)];
 return false;
 }
 }
@@ -472,7 +449,7 @@ break;
 }
 }
 else {
-validate54.errors = [{instancePath:instancePath+"/block_ids",schemaPath:"#/properties/block_ids/type",keyword:"type",params:{type: "array"},schema:schema21.properties.block_ids.type,parentSchema:schema21.properties.block_ids,data:data1}];
+validate54.errors = [failure(instancePath+"/block_ids", "type", {type: "array"}, schema21.properties.block_ids, data1)];
 return false;
 }
 }
@@ -486,14 +463,13 @@ var valid0 = true;
 }
 }
 else {
-validate54.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema21.type,parentSchema:schema21,data}];
+validate54.errors = [failure(instancePath, "type", {type: "object"}, schema21, data)];
 return false;
 }
 }
 validate54.errors = vErrors;
 return errors === 0;
 }
-validate54.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate54;
 });
 
@@ -503,28 +479,21 @@ const validate56 = boundaryPutValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema22 = {"title":"RequestBoundaryStates","type":"object","additionalProperties":false,"required":["req_id","offloads"],"properties":{"req_id":{"type":"string","minLength":1},"offloads":{"type":"array","items":{"$ref":"BoundaryPut"}}}};
-function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate55(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate55.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id")) || (((data.offloads === undefined) || (!(func0.call(data, "offloads")))) && (missing0 = "offloads"))){
-validate55.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema22.required,parentSchema:schema22,data}];
+validate55.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema22, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "req_id") || (key0 === "offloads"))){
-validate55.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema22,data}];
+validate55.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema22, data)];
 return false;
 break;
 }
@@ -536,12 +505,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func63(data0) < 1){
-validate55.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema22.properties.req_id,data:data0}];
+validate55.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema22.properties.req_id, data0)];
 return false;
 }
 }
 else {
-validate55.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema22.properties.req_id.type,parentSchema:schema22.properties.req_id,data:data0}];
+validate55.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema22.properties.req_id, data0)];
 return false;
 }
 }
@@ -560,7 +529,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate56(data1[i0], {instancePath:instancePath+"/offloads/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate56(data1[i0], {instancePath:instancePath+"/offloads/" + i0}))){
 vErrors = vErrors === null ? validate56.errors : vErrors.concat(validate56.errors);
 errors = vErrors.length;
 }
@@ -571,7 +540,7 @@ break;
 }
 }
 else {
-validate55.errors = [{instancePath:instancePath+"/offloads",schemaPath:"#/properties/offloads/type",keyword:"type",params:{type: "array"},schema:schema22.properties.offloads.type,parentSchema:schema22.properties.offloads,data:data1}];
+validate55.errors = [failure(instancePath+"/offloads", "type", {type: "array"}, schema22.properties.offloads, data1)];
 return false;
 }
 }
@@ -585,14 +554,13 @@ var valid0 = true;
 }
 }
 else {
-validate55.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema22.type,parentSchema:schema22,data}];
+validate55.errors = [failure(instancePath, "type", {type: "object"}, schema22, data)];
 return false;
 }
 }
 validate55.errors = vErrors;
 return errors === 0;
 }
-validate55.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate55;
 });
 
@@ -602,28 +570,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema24 = {"title":"RequestChanged","x-packed":"map","type":"object","additionalProperties":false,"required":["type","req_id"],"properties":{"type":{"type":"string","enum":["RequestChanged"]},"req_id":{"type":"string","minLength":1},"num_prompt_tokens":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"num_tokens":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"num_computed_tokens":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"new_block_hashes":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{2})+$","x-type":"bytes","x-rule":"a block hash of at least one byte as lower-case hex, two digits a byte"}},"new_token_ids":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}}};
 const pattern3 = new RegExp("^(?:[0-9a-f]{2})+$", "u");
-function validate58(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate58(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate58.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id"))){
-validate58.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema24.required,parentSchema:schema24,data}];
+validate58.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema24, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "type") || (key0 === "req_id")) || (key0 === "num_prompt_tokens")) || (key0 === "num_tokens")) || (key0 === "num_computed_tokens")) || (key0 === "new_block_hashes")) || (key0 === "new_token_ids"))){
-validate58.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema24,data}];
+validate58.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema24, data)];
 return false;
 break;
 }
@@ -633,11 +594,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate58.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema24.properties.type.type,parentSchema:schema24.properties.type,data:data0}];
+validate58.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema24.properties.type, data0)];
 return false;
 }
 if(!(data0 === "RequestChanged")){
-validate58.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema24.properties.type.enum},schema:schema24.properties.type.enum,parentSchema:schema24.properties.type,data:data0}];
+validate58.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema24.properties.type.enum}, schema24.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -652,12 +613,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func63(data1) < 1){
-validate58.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema24.properties.req_id,data:data1}];
+validate58.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema24.properties.req_id, data1)];
 return false;
 }
 }
 else {
-validate58.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema24.properties.req_id.type,parentSchema:schema24.properties.req_id,data:data1}];
+validate58.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema24.properties.req_id, data1)];
 return false;
 }
 }
@@ -671,18 +632,18 @@ if(data.num_prompt_tokens !== undefined && func0.call(data, "num_prompt_tokens")
 let data2 = data.num_prompt_tokens;
 const _errs6 = errors;
 if((!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))) && (data2 !== null)){
-validate58.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/type",keyword:"type",params:{type: schema24.properties.num_prompt_tokens.type},schema:schema24.properties.num_prompt_tokens.type,parentSchema:schema24.properties.num_prompt_tokens,data:data2}];
+validate58.errors = [failure(instancePath+"/num_prompt_tokens", "type", {type: schema24.properties.num_prompt_tokens.type}, schema24.properties.num_prompt_tokens, data2)];
 return false;
 }
 if(errors === _errs6){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 9007199254740991 || isNaN(data2)){
-validate58.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema24.properties.num_prompt_tokens,data:data2}];
+validate58.errors = [failure(instancePath+"/num_prompt_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema24.properties.num_prompt_tokens, data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate58.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema24.properties.num_prompt_tokens,data:data2}];
+validate58.errors = [failure(instancePath+"/num_prompt_tokens", "minimum", {comparison: ">=", limit: 0}, schema24.properties.num_prompt_tokens, data2)];
 return false;
 }
 }
@@ -698,18 +659,18 @@ if(data.num_tokens !== undefined && func0.call(data, "num_tokens")){
 let data3 = data.num_tokens;
 const _errs8 = errors;
 if((!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))) && (data3 !== null)){
-validate58.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/type",keyword:"type",params:{type: schema24.properties.num_tokens.type},schema:schema24.properties.num_tokens.type,parentSchema:schema24.properties.num_tokens,data:data3}];
+validate58.errors = [failure(instancePath+"/num_tokens", "type", {type: schema24.properties.num_tokens.type}, schema24.properties.num_tokens, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate58.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema24.properties.num_tokens,data:data3}];
+validate58.errors = [failure(instancePath+"/num_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema24.properties.num_tokens, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate58.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema24.properties.num_tokens,data:data3}];
+validate58.errors = [failure(instancePath+"/num_tokens", "minimum", {comparison: ">=", limit: 0}, schema24.properties.num_tokens, data3)];
 return false;
 }
 }
@@ -725,18 +686,18 @@ if(data.num_computed_tokens !== undefined && func0.call(data, "num_computed_toke
 let data4 = data.num_computed_tokens;
 const _errs10 = errors;
 if((!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))) && (data4 !== null)){
-validate58.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/type",keyword:"type",params:{type: schema24.properties.num_computed_tokens.type},schema:schema24.properties.num_computed_tokens.type,parentSchema:schema24.properties.num_computed_tokens,data:data4}];
+validate58.errors = [failure(instancePath+"/num_computed_tokens", "type", {type: schema24.properties.num_computed_tokens.type}, schema24.properties.num_computed_tokens, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate58.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema24.properties.num_computed_tokens,data:data4}];
+validate58.errors = [failure(instancePath+"/num_computed_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema24.properties.num_computed_tokens, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate58.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema24.properties.num_computed_tokens,data:data4}];
+validate58.errors = [failure(instancePath+"/num_computed_tokens", "minimum", {comparison: ">=", limit: 0}, schema24.properties.num_computed_tokens, data4)];
 return false;
 }
 }
@@ -761,12 +722,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern3.test(data6)){
-validate58.errors = [{instancePath:instancePath+"/new_block_hashes/" + i0,schemaPath:"#/properties/new_block_hashes/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})+$"},schema:"^(?:[0-9a-f]{2})+$",parentSchema:schema24.properties.new_block_hashes.items,data:data6}];
+validate58.errors = [failure(instancePath+"/new_block_hashes/" + i0, "pattern", {pattern: "^(?:[0-9a-f]{2})+$"}, schema24.properties.new_block_hashes.items, data6)];
 return false;
 }
 }
 else {
-validate58.errors = [{instancePath:instancePath+"/new_block_hashes/" + i0,schemaPath:"#/properties/new_block_hashes/items/type",keyword:"type",params:{type: "string"},schema:schema24.properties.new_block_hashes.items.type,parentSchema:schema24.properties.new_block_hashes.items,data:data6}];
+validate58.errors = [failure(instancePath+"/new_block_hashes/" + i0, "type", {type: "string"}, schema24.properties.new_block_hashes.items, data6)];
 return false;
 }
 }
@@ -777,7 +738,7 @@ break;
 }
 }
 else {
-validate58.errors = [{instancePath:instancePath+"/new_block_hashes",schemaPath:"#/properties/new_block_hashes/type",keyword:"type",params:{type: "array"},schema:schema24.properties.new_block_hashes.type,parentSchema:schema24.properties.new_block_hashes,data:data5}];
+validate58.errors = [failure(instancePath+"/new_block_hashes", "type", {type: "array"}, schema24.properties.new_block_hashes, data5)];
 return false;
 }
 }
@@ -798,18 +759,18 @@ for(let i1=0; i1<len1; i1++){
 let data8 = data7[i1];
 const _errs18 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate58.errors = [{instancePath:instancePath+"/new_token_ids/" + i1,schemaPath:"#/properties/new_token_ids/items/type",keyword:"type",params:{type: "integer"},schema:schema24.properties.new_token_ids.items.type,parentSchema:schema24.properties.new_token_ids.items,data:data8}];
+validate58.errors = [failure(instancePath+"/new_token_ids/" + i1, "type", {type: "integer"}, schema24.properties.new_token_ids.items, data8)];
 return false;
 }
 if(errors === _errs18){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate58.errors = [{instancePath:instancePath+"/new_token_ids/" + i1,schemaPath:"#/properties/new_token_ids/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema24.properties.new_token_ids.items,data:data8}];
+validate58.errors = [failure(instancePath+"/new_token_ids/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema24.properties.new_token_ids.items, data8)];
 return false;
 }
 else {
 if(data8 < 0 || isNaN(data8)){
-validate58.errors = [{instancePath:instancePath+"/new_token_ids/" + i1,schemaPath:"#/properties/new_token_ids/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema24.properties.new_token_ids.items,data:data8}];
+validate58.errors = [failure(instancePath+"/new_token_ids/" + i1, "minimum", {comparison: ">=", limit: 0}, schema24.properties.new_token_ids.items, data8)];
 return false;
 }
 }
@@ -822,7 +783,7 @@ break;
 }
 }
 else {
-validate58.errors = [{instancePath:instancePath+"/new_token_ids",schemaPath:"#/properties/new_token_ids/type",keyword:"type",params:{type: "array"},schema:schema24.properties.new_token_ids.type,parentSchema:schema24.properties.new_token_ids,data:data7}];
+validate58.errors = [failure(instancePath+"/new_token_ids", "type", {type: "array"}, schema24.properties.new_token_ids, data7)];
 return false;
 }
 }
@@ -841,14 +802,13 @@ var valid0 = true;
 }
 }
 else {
-validate58.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema24.type,parentSchema:schema24,data}];
+validate58.errors = [failure(instancePath, "type", {type: "object"}, schema24, data)];
 return false;
 }
 }
 validate58.errors = vErrors;
 return errors === 0;
 }
-validate58.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate58;
 });
 
@@ -857,28 +817,21 @@ export const getNumNewMatchedTokensValidator: SchemaValidator = /* @__PURE__ */ 
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema25 = {"title":"GetNumNewMatchedTokens","x-packed":"map","type":"object","additionalProperties":false,"required":["type","req_id","num_computed_tokens"],"properties":{"type":{"type":"string","enum":["GetNumNewMatchedTokens"]},"req_id":{"type":"string","minLength":1},"num_computed_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991}}};
-function validate59(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate59(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate59.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id"))) || (((data.num_computed_tokens === undefined) || (!(func0.call(data, "num_computed_tokens")))) && (missing0 = "num_computed_tokens"))){
-validate59.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema25.required,parentSchema:schema25,data}];
+validate59.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema25, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "type") || (key0 === "req_id")) || (key0 === "num_computed_tokens"))){
-validate59.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema25,data}];
+validate59.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema25, data)];
 return false;
 break;
 }
@@ -888,11 +841,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate59.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema25.properties.type.type,parentSchema:schema25.properties.type,data:data0}];
+validate59.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema25.properties.type, data0)];
 return false;
 }
 if(!(data0 === "GetNumNewMatchedTokens")){
-validate59.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema25.properties.type.enum},schema:schema25.properties.type.enum,parentSchema:schema25.properties.type,data:data0}];
+validate59.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema25.properties.type.enum}, schema25.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -907,12 +860,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func63(data1) < 1){
-validate59.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema25.properties.req_id,data:data1}];
+validate59.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema25.properties.req_id, data1)];
 return false;
 }
 }
 else {
-validate59.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema25.properties.req_id.type,parentSchema:schema25.properties.req_id,data:data1}];
+validate59.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema25.properties.req_id, data1)];
 return false;
 }
 }
@@ -926,18 +879,18 @@ if(data.num_computed_tokens !== undefined && func0.call(data, "num_computed_toke
 let data2 = data.num_computed_tokens;
 const _errs6 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate59.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/type",keyword:"type",params:{type: "integer"},schema:schema25.properties.num_computed_tokens.type,parentSchema:schema25.properties.num_computed_tokens,data:data2}];
+validate59.errors = [failure(instancePath+"/num_computed_tokens", "type", {type: "integer"}, schema25.properties.num_computed_tokens, data2)];
 return false;
 }
 if(errors === _errs6){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 9007199254740991 || isNaN(data2)){
-validate59.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema25.properties.num_computed_tokens,data:data2}];
+validate59.errors = [failure(instancePath+"/num_computed_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema25.properties.num_computed_tokens, data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate59.errors = [{instancePath:instancePath+"/num_computed_tokens",schemaPath:"#/properties/num_computed_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema25.properties.num_computed_tokens,data:data2}];
+validate59.errors = [failure(instancePath+"/num_computed_tokens", "minimum", {comparison: ">=", limit: 0}, schema25.properties.num_computed_tokens, data2)];
 return false;
 }
 }
@@ -954,14 +907,13 @@ var valid0 = true;
 }
 }
 else {
-validate59.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema25.type,parentSchema:schema25,data}];
+validate59.errors = [failure(instancePath, "type", {type: "object"}, schema25, data)];
 return false;
 }
 }
 validate59.errors = vErrors;
 return errors === 0;
 }
-validate59.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate59;
 });
 
@@ -970,28 +922,21 @@ export const updateStateAfterAllocValidator: SchemaValidator = /* @__PURE__ */ l
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema26 = {"title":"UpdateStateAfterAlloc","x-packed":"map","type":"object","additionalProperties":false,"required":["type","req_id","block_ids","num_external_tokens"],"properties":{"type":{"type":"string","enum":["UpdateStateAfterAlloc"]},"req_id":{"type":"string","minLength":1},"block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"num_external_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991}}};
-function validate60(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate60(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate60.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id"))) || (((data.block_ids === undefined) || (!(func0.call(data, "block_ids")))) && (missing0 = "block_ids"))) || (((data.num_external_tokens === undefined) || (!(func0.call(data, "num_external_tokens")))) && (missing0 = "num_external_tokens"))){
-validate60.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema26.required,parentSchema:schema26,data}];
+validate60.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema26, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((key0 === "type") || (key0 === "req_id")) || (key0 === "block_ids")) || (key0 === "num_external_tokens"))){
-validate60.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema26,data}];
+validate60.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema26, data)];
 return false;
 break;
 }
@@ -1001,11 +946,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate60.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema26.properties.type.type,parentSchema:schema26.properties.type,data:data0}];
+validate60.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema26.properties.type, data0)];
 return false;
 }
 if(!(data0 === "UpdateStateAfterAlloc")){
-validate60.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema26.properties.type.enum},schema:schema26.properties.type.enum,parentSchema:schema26.properties.type,data:data0}];
+validate60.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema26.properties.type.enum}, schema26.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1020,12 +965,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func63(data1) < 1){
-validate60.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema26.properties.req_id,data:data1}];
+validate60.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema26.properties.req_id, data1)];
 return false;
 }
 }
 else {
-validate60.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema26.properties.req_id.type,parentSchema:schema26.properties.req_id,data:data1}];
+validate60.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema26.properties.req_id, data1)];
 return false;
 }
 }
@@ -1053,18 +998,18 @@ for(let i1=0; i1<len1; i1++){
 let data4 = data3[i1];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate60.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema26.properties.block_ids.items.items.type,parentSchema:schema26.properties.block_ids.items.items,data:data4}];
+validate60.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema26.properties.block_ids.items.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate60.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.block_ids.items.items,data:data4}];
+validate60.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.block_ids.items.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate60.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema26.properties.block_ids.items.items,data:data4}];
+validate60.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema26.properties.block_ids.items.items, data4)];
 return false;
 }
 }
@@ -1077,7 +1022,7 @@ break;
 }
 }
 else {
-validate60.errors = [{instancePath:instancePath+"/block_ids/" + i0,schemaPath:"#/properties/block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema26.properties.block_ids.items.type,parentSchema:schema26.properties.block_ids.items,data:data3}];
+validate60.errors = [failure(instancePath+"/block_ids/" + i0, "type", {type: "array"}, schema26.properties.block_ids.items, data3)];
 return false;
 }
 }
@@ -1088,7 +1033,7 @@ break;
 }
 }
 else {
-validate60.errors = [{instancePath:instancePath+"/block_ids",schemaPath:"#/properties/block_ids/type",keyword:"type",params:{type: "array"},schema:schema26.properties.block_ids.type,parentSchema:schema26.properties.block_ids,data:data2}];
+validate60.errors = [failure(instancePath+"/block_ids", "type", {type: "array"}, schema26.properties.block_ids, data2)];
 return false;
 }
 }
@@ -1102,18 +1047,18 @@ if(data.num_external_tokens !== undefined && func0.call(data, "num_external_toke
 let data5 = data.num_external_tokens;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate60.errors = [{instancePath:instancePath+"/num_external_tokens",schemaPath:"#/properties/num_external_tokens/type",keyword:"type",params:{type: "integer"},schema:schema26.properties.num_external_tokens.type,parentSchema:schema26.properties.num_external_tokens,data:data5}];
+validate60.errors = [failure(instancePath+"/num_external_tokens", "type", {type: "integer"}, schema26.properties.num_external_tokens, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate60.errors = [{instancePath:instancePath+"/num_external_tokens",schemaPath:"#/properties/num_external_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema26.properties.num_external_tokens,data:data5}];
+validate60.errors = [failure(instancePath+"/num_external_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema26.properties.num_external_tokens, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate60.errors = [{instancePath:instancePath+"/num_external_tokens",schemaPath:"#/properties/num_external_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema26.properties.num_external_tokens,data:data5}];
+validate60.errors = [failure(instancePath+"/num_external_tokens", "minimum", {comparison: ">=", limit: 0}, schema26.properties.num_external_tokens, data5)];
 return false;
 }
 }
@@ -1131,14 +1076,13 @@ var valid0 = true;
 }
 }
 else {
-validate60.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema26.type,parentSchema:schema26,data}];
+validate60.errors = [failure(instancePath, "type", {type: "object"}, schema26, data)];
 return false;
 }
 }
 validate60.errors = vErrors;
 return errors === 0;
 }
-validate60.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate60;
 });
 
@@ -1151,28 +1095,21 @@ const validate55 = requestBoundaryStatesValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema27 = {"title":"BuildConnectorMeta","x-packed":"map","type":"object","additionalProperties":false,"required":["type"],"properties":{"type":{"type":"string","enum":["BuildConnectorMeta"]},"scheduled_new_reqs":{"type":"array","items":{"$ref":"NewRequestData"}},"scheduled_cached_reqs":{"type":"array","items":{"$ref":"CachedRequestData"}},"num_scheduled_tokens":{"type":"array","x-type":"map","items":{"type":"array","minItems":2,"items":false,"prefixItems":[{"type":"string","minLength":1},{"type":"integer","minimum":0,"maximum":9007199254740991}]},"x-unique-keys":true},"finished_req_ids":{"type":"array","items":{"type":"string","minLength":1}},"preempted_req_ids":{"type":"array","items":{"type":"string","minLength":1}},"block_tables":{"type":"array","items":{"$ref":"RequestBlocks"}},"boundary_state_offloads":{"type":"array","items":{"$ref":"RequestBoundaryStates"}}}};
-function validate61(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate61(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate61.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")){
-validate61.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema27.required,parentSchema:schema27,data}];
+validate61.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema27, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((((key0 === "type") || (key0 === "scheduled_new_reqs")) || (key0 === "scheduled_cached_reqs")) || (key0 === "num_scheduled_tokens")) || (key0 === "finished_req_ids")) || (key0 === "preempted_req_ids")) || (key0 === "block_tables")) || (key0 === "boundary_state_offloads"))){
-validate61.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema27,data}];
+validate61.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema27, data)];
 return false;
 break;
 }
@@ -1182,11 +1119,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate61.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema27.properties.type.type,parentSchema:schema27.properties.type,data:data0}];
+validate61.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema27.properties.type, data0)];
 return false;
 }
 if(!(data0 === "BuildConnectorMeta")){
-validate61.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema27.properties.type.enum},schema:schema27.properties.type.enum,parentSchema:schema27.properties.type,data:data0}];
+validate61.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema27.properties.type.enum}, schema27.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1204,7 +1141,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate52(data1[i0], {instancePath:instancePath+"/scheduled_new_reqs/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate52(data1[i0], {instancePath:instancePath+"/scheduled_new_reqs/" + i0}))){
 vErrors = vErrors === null ? validate52.errors : vErrors.concat(validate52.errors);
 errors = vErrors.length;
 }
@@ -1215,7 +1152,7 @@ break;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/scheduled_new_reqs",schemaPath:"#/properties/scheduled_new_reqs/type",keyword:"type",params:{type: "array"},schema:schema27.properties.scheduled_new_reqs.type,parentSchema:schema27.properties.scheduled_new_reqs,data:data1}];
+validate61.errors = [failure(instancePath+"/scheduled_new_reqs", "type", {type: "array"}, schema27.properties.scheduled_new_reqs, data1)];
 return false;
 }
 }
@@ -1234,7 +1171,7 @@ var valid2 = true;
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
 const _errs9 = errors;
-if(!(validate53(data3[i1], {instancePath:instancePath+"/scheduled_cached_reqs/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
+if(!(validate53(data3[i1], {instancePath:instancePath+"/scheduled_cached_reqs/" + i1}))){
 vErrors = vErrors === null ? validate53.errors : vErrors.concat(validate53.errors);
 errors = vErrors.length;
 }
@@ -1245,7 +1182,7 @@ break;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/scheduled_cached_reqs",schemaPath:"#/properties/scheduled_cached_reqs/type",keyword:"type",params:{type: "array"},schema:schema27.properties.scheduled_cached_reqs.type,parentSchema:schema27.properties.scheduled_cached_reqs,data:data3}];
+validate61.errors = [failure(instancePath+"/scheduled_cached_reqs", "type", {type: "array"}, schema27.properties.scheduled_cached_reqs, data3)];
 return false;
 }
 }
@@ -1268,7 +1205,7 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(Array.isArray(data6)){
 if(data6.length < 2){
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2,schemaPath:"#/properties/num_scheduled_tokens/items/minItems",keyword:"minItems",params:{limit: 2},schema:2,parentSchema:schema27.properties.num_scheduled_tokens.items,data:data6}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2, "minItems", {limit: 2}, schema27.properties.num_scheduled_tokens.items, data6)];
 return false;
 }
 else {
@@ -1279,12 +1216,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data7 === "string"){
 if(func63(data7) < 1){
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2+"/0",schemaPath:"#/properties/num_scheduled_tokens/items/prefixItems/0/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema27.properties.num_scheduled_tokens.items.prefixItems[0],data:data7}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2+"/0", "minLength", {limit: 1}, schema27.properties.num_scheduled_tokens.items.prefixItems[0], data7)];
 return false;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2+"/0",schemaPath:"#/properties/num_scheduled_tokens/items/prefixItems/0/type",keyword:"type",params:{type: "string"},schema:schema27.properties.num_scheduled_tokens.items.prefixItems[0].type,parentSchema:schema27.properties.num_scheduled_tokens.items.prefixItems[0],data:data7}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2+"/0", "type", {type: "string"}, schema27.properties.num_scheduled_tokens.items.prefixItems[0], data7)];
 return false;
 }
 }
@@ -1295,18 +1232,18 @@ if(len3 > 1){
 let data8 = data6[1];
 const _errs16 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2+"/1",schemaPath:"#/properties/num_scheduled_tokens/items/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema27.properties.num_scheduled_tokens.items.prefixItems[1].type,parentSchema:schema27.properties.num_scheduled_tokens.items.prefixItems[1],data:data8}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2+"/1", "type", {type: "integer"}, schema27.properties.num_scheduled_tokens.items.prefixItems[1], data8)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2+"/1",schemaPath:"#/properties/num_scheduled_tokens/items/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema27.properties.num_scheduled_tokens.items.prefixItems[1],data:data8}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema27.properties.num_scheduled_tokens.items.prefixItems[1], data8)];
 return false;
 }
 else {
 if(data8 < 0 || isNaN(data8)){
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2+"/1",schemaPath:"#/properties/num_scheduled_tokens/items/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema27.properties.num_scheduled_tokens.items.prefixItems[1],data:data8}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2+"/1", "minimum", {comparison: ">=", limit: 0}, schema27.properties.num_scheduled_tokens.items.prefixItems[1], data8)];
 return false;
 }
 }
@@ -1317,7 +1254,7 @@ var valid4 = _errs16 === errors;
 if(valid4){
 const len4 = data6.length;
 if(!(len4 <= 2)){
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2,schemaPath:"#/properties/num_scheduled_tokens/items/items",keyword:"items",params:{limit: 2},schema:false,parentSchema:schema27.properties.num_scheduled_tokens.items,data:data6}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2, "items", {limit: 2}, schema27.properties.num_scheduled_tokens.items, data6)];
 return false;
 }
 }
@@ -1325,7 +1262,7 @@ return false;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens/" + i2,schemaPath:"#/properties/num_scheduled_tokens/items/type",keyword:"type",params:{type: "array"},schema:schema27.properties.num_scheduled_tokens.items.type,parentSchema:schema27.properties.num_scheduled_tokens.items,data:data6}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens/" + i2, "type", {type: "array"}, schema27.properties.num_scheduled_tokens.items, data6)];
 return false;
 }
 }
@@ -1348,13 +1285,13 @@ break;
 seen0.set(key1, i3);
 }
 if(!(index0 === -1)){
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens",schemaPath:"#/properties/num_scheduled_tokens/x-unique-keys",keyword:"x-unique-keys",params:{index: index0, first: first0},schema:true,parentSchema:schema27.properties.num_scheduled_tokens,data:data5}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens", "x-unique-keys", {index: index0, first: first0}, schema27.properties.num_scheduled_tokens, data5)];
 return false;
 }
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/num_scheduled_tokens",schemaPath:"#/properties/num_scheduled_tokens/type",keyword:"type",params:{type: "array"},schema:schema27.properties.num_scheduled_tokens.type,parentSchema:schema27.properties.num_scheduled_tokens,data:data5}];
+validate61.errors = [failure(instancePath+"/num_scheduled_tokens", "type", {type: "array"}, schema27.properties.num_scheduled_tokens, data5)];
 return false;
 }
 }
@@ -1377,12 +1314,12 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data10 === "string"){
 if(func63(data10) < 1){
-validate61.errors = [{instancePath:instancePath+"/finished_req_ids/" + i4,schemaPath:"#/properties/finished_req_ids/items/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema27.properties.finished_req_ids.items,data:data10}];
+validate61.errors = [failure(instancePath+"/finished_req_ids/" + i4, "minLength", {limit: 1}, schema27.properties.finished_req_ids.items, data10)];
 return false;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/finished_req_ids/" + i4,schemaPath:"#/properties/finished_req_ids/items/type",keyword:"type",params:{type: "string"},schema:schema27.properties.finished_req_ids.items.type,parentSchema:schema27.properties.finished_req_ids.items,data:data10}];
+validate61.errors = [failure(instancePath+"/finished_req_ids/" + i4, "type", {type: "string"}, schema27.properties.finished_req_ids.items, data10)];
 return false;
 }
 }
@@ -1393,7 +1330,7 @@ break;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/finished_req_ids",schemaPath:"#/properties/finished_req_ids/type",keyword:"type",params:{type: "array"},schema:schema27.properties.finished_req_ids.type,parentSchema:schema27.properties.finished_req_ids,data:data9}];
+validate61.errors = [failure(instancePath+"/finished_req_ids", "type", {type: "array"}, schema27.properties.finished_req_ids, data9)];
 return false;
 }
 }
@@ -1416,12 +1353,12 @@ const _errs24 = errors;
 if(errors === _errs24){
 if(typeof data12 === "string"){
 if(func63(data12) < 1){
-validate61.errors = [{instancePath:instancePath+"/preempted_req_ids/" + i5,schemaPath:"#/properties/preempted_req_ids/items/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema27.properties.preempted_req_ids.items,data:data12}];
+validate61.errors = [failure(instancePath+"/preempted_req_ids/" + i5, "minLength", {limit: 1}, schema27.properties.preempted_req_ids.items, data12)];
 return false;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/preempted_req_ids/" + i5,schemaPath:"#/properties/preempted_req_ids/items/type",keyword:"type",params:{type: "string"},schema:schema27.properties.preempted_req_ids.items.type,parentSchema:schema27.properties.preempted_req_ids.items,data:data12}];
+validate61.errors = [failure(instancePath+"/preempted_req_ids/" + i5, "type", {type: "string"}, schema27.properties.preempted_req_ids.items, data12)];
 return false;
 }
 }
@@ -1432,7 +1369,7 @@ break;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/preempted_req_ids",schemaPath:"#/properties/preempted_req_ids/type",keyword:"type",params:{type: "array"},schema:schema27.properties.preempted_req_ids.type,parentSchema:schema27.properties.preempted_req_ids,data:data11}];
+validate61.errors = [failure(instancePath+"/preempted_req_ids", "type", {type: "array"}, schema27.properties.preempted_req_ids, data11)];
 return false;
 }
 }
@@ -1451,7 +1388,7 @@ var valid7 = true;
 const len7 = data13.length;
 for(let i6=0; i6<len7; i6++){
 const _errs28 = errors;
-if(!(validate54(data13[i6], {instancePath:instancePath+"/block_tables/" + i6,parentData:data13,parentDataProperty:i6,rootData,dynamicAnchors}))){
+if(!(validate54(data13[i6], {instancePath:instancePath+"/block_tables/" + i6}))){
 vErrors = vErrors === null ? validate54.errors : vErrors.concat(validate54.errors);
 errors = vErrors.length;
 }
@@ -1462,7 +1399,7 @@ break;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/block_tables",schemaPath:"#/properties/block_tables/type",keyword:"type",params:{type: "array"},schema:schema27.properties.block_tables.type,parentSchema:schema27.properties.block_tables,data:data13}];
+validate61.errors = [failure(instancePath+"/block_tables", "type", {type: "array"}, schema27.properties.block_tables, data13)];
 return false;
 }
 }
@@ -1481,7 +1418,7 @@ var valid8 = true;
 const len8 = data15.length;
 for(let i7=0; i7<len8; i7++){
 const _errs31 = errors;
-if(!(validate55(data15[i7], {instancePath:instancePath+"/boundary_state_offloads/" + i7,parentData:data15,parentDataProperty:i7,rootData,dynamicAnchors}))){
+if(!(validate55(data15[i7], {instancePath:instancePath+"/boundary_state_offloads/" + i7}))){
 vErrors = vErrors === null ? validate55.errors : vErrors.concat(validate55.errors);
 errors = vErrors.length;
 }
@@ -1492,7 +1429,7 @@ break;
 }
 }
 else {
-validate61.errors = [{instancePath:instancePath+"/boundary_state_offloads",schemaPath:"#/properties/boundary_state_offloads/type",keyword:"type",params:{type: "array"},schema:schema27.properties.boundary_state_offloads.type,parentSchema:schema27.properties.boundary_state_offloads,data:data15}];
+validate61.errors = [failure(instancePath+"/boundary_state_offloads", "type", {type: "array"}, schema27.properties.boundary_state_offloads, data15)];
 return false;
 }
 }
@@ -1512,14 +1449,13 @@ var valid0 = true;
 }
 }
 else {
-validate61.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema27.type,parentSchema:schema27,data}];
+validate61.errors = [failure(instancePath, "type", {type: "object"}, schema27, data)];
 return false;
 }
 }
 validate61.errors = vErrors;
 return errors === 0;
 }
-validate61.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate61;
 });
 
@@ -1527,28 +1463,21 @@ return validate61;
 export const updateConnectorOutputValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema28 = {"title":"UpdateConnectorOutput","x-packed":"map","type":"object","additionalProperties":false,"required":["type"],"properties":{"type":{"type":"string","enum":["UpdateConnectorOutput"]},"completed_saves":{"type":"array","x-type":"map","items":{"type":"array","minItems":2,"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":1,"maximum":9007199254740991}]},"x-unique-keys":true}}};
-function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate66(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate66.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")){
-validate66.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema28.required,parentSchema:schema28,data}];
+validate66.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema28, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "type") || (key0 === "completed_saves"))){
-validate66.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema28,data}];
+validate66.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema28, data)];
 return false;
 break;
 }
@@ -1558,11 +1487,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate66.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema28.properties.type.type,parentSchema:schema28.properties.type,data:data0}];
+validate66.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema28.properties.type, data0)];
 return false;
 }
 if(!(data0 === "UpdateConnectorOutput")){
-validate66.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema28.properties.type.enum},schema:schema28.properties.type.enum,parentSchema:schema28.properties.type,data:data0}];
+validate66.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema28.properties.type.enum}, schema28.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1584,7 +1513,7 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(Array.isArray(data2)){
 if(data2.length < 2){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0,schemaPath:"#/properties/completed_saves/items/minItems",keyword:"minItems",params:{limit: 2},schema:2,parentSchema:schema28.properties.completed_saves.items,data:data2}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0, "minItems", {limit: 2}, schema28.properties.completed_saves.items, data2)];
 return false;
 }
 else {
@@ -1593,18 +1522,18 @@ if(len1 > 0){
 let data3 = data2[0];
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/0",schemaPath:"#/properties/completed_saves/items/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema28.properties.completed_saves.items.prefixItems[0].type,parentSchema:schema28.properties.completed_saves.items.prefixItems[0],data:data3}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0+"/0", "type", {type: "integer"}, schema28.properties.completed_saves.items.prefixItems[0], data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/0",schemaPath:"#/properties/completed_saves/items/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema28.properties.completed_saves.items.prefixItems[0],data:data3}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema28.properties.completed_saves.items.prefixItems[0], data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/0",schemaPath:"#/properties/completed_saves/items/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema28.properties.completed_saves.items.prefixItems[0],data:data3}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0+"/0", "minimum", {comparison: ">=", limit: 0}, schema28.properties.completed_saves.items.prefixItems[0], data3)];
 return false;
 }
 }
@@ -1617,18 +1546,18 @@ if(len1 > 1){
 let data4 = data2[1];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/1",schemaPath:"#/properties/completed_saves/items/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema28.properties.completed_saves.items.prefixItems[1].type,parentSchema:schema28.properties.completed_saves.items.prefixItems[1],data:data4}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0+"/1", "type", {type: "integer"}, schema28.properties.completed_saves.items.prefixItems[1], data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/1",schemaPath:"#/properties/completed_saves/items/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema28.properties.completed_saves.items.prefixItems[1],data:data4}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema28.properties.completed_saves.items.prefixItems[1], data4)];
 return false;
 }
 else {
 if(data4 < 1 || isNaN(data4)){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0+"/1",schemaPath:"#/properties/completed_saves/items/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema28.properties.completed_saves.items.prefixItems[1],data:data4}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0+"/1", "minimum", {comparison: ">=", limit: 1}, schema28.properties.completed_saves.items.prefixItems[1], data4)];
 return false;
 }
 }
@@ -1639,7 +1568,7 @@ var valid2 = _errs10 === errors;
 if(valid2){
 const len2 = data2.length;
 if(!(len2 <= 2)){
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0,schemaPath:"#/properties/completed_saves/items/items",keyword:"items",params:{limit: 2},schema:false,parentSchema:schema28.properties.completed_saves.items,data:data2}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0, "items", {limit: 2}, schema28.properties.completed_saves.items, data2)];
 return false;
 }
 }
@@ -1647,7 +1576,7 @@ return false;
 }
 }
 else {
-validate66.errors = [{instancePath:instancePath+"/completed_saves/" + i0,schemaPath:"#/properties/completed_saves/items/type",keyword:"type",params:{type: "array"},schema:schema28.properties.completed_saves.items.type,parentSchema:schema28.properties.completed_saves.items,data:data2}];
+validate66.errors = [failure(instancePath+"/completed_saves/" + i0, "type", {type: "array"}, schema28.properties.completed_saves.items, data2)];
 return false;
 }
 }
@@ -1670,13 +1599,13 @@ break;
 seen0.set(key1, i1);
 }
 if(!(index0 === -1)){
-validate66.errors = [{instancePath:instancePath+"/completed_saves",schemaPath:"#/properties/completed_saves/x-unique-keys",keyword:"x-unique-keys",params:{index: index0, first: first0},schema:true,parentSchema:schema28.properties.completed_saves,data:data1}];
+validate66.errors = [failure(instancePath+"/completed_saves", "x-unique-keys", {index: index0, first: first0}, schema28.properties.completed_saves, data1)];
 return false;
 }
 }
 }
 else {
-validate66.errors = [{instancePath:instancePath+"/completed_saves",schemaPath:"#/properties/completed_saves/type",keyword:"type",params:{type: "array"},schema:schema28.properties.completed_saves.type,parentSchema:schema28.properties.completed_saves,data:data1}];
+validate66.errors = [failure(instancePath+"/completed_saves", "type", {type: "array"}, schema28.properties.completed_saves, data1)];
 return false;
 }
 }
@@ -1690,14 +1619,13 @@ var valid0 = true;
 }
 }
 else {
-validate66.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema28.type,parentSchema:schema28,data}];
+validate66.errors = [failure(instancePath, "type", {type: "object"}, schema28, data)];
 return false;
 }
 }
 validate66.errors = vErrors;
 return errors === 0;
 }
-validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate66;
 });
 
@@ -1706,28 +1634,21 @@ export const requestFinishedValidator: SchemaValidator = /* @__PURE__ */ lazyVal
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema29 = {"title":"RequestFinished","x-packed":"map","type":"object","additionalProperties":false,"required":["type","req_id","block_ids"],"properties":{"type":{"type":"string","enum":["RequestFinished"]},"req_id":{"type":"string","minLength":1},"block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}}}};
-function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate67(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate67.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id"))) || (((data.block_ids === undefined) || (!(func0.call(data, "block_ids")))) && (missing0 = "block_ids"))){
-validate67.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema29.required,parentSchema:schema29,data}];
+validate67.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema29, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "type") || (key0 === "req_id")) || (key0 === "block_ids"))){
-validate67.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema29,data}];
+validate67.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema29, data)];
 return false;
 break;
 }
@@ -1737,11 +1658,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate67.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema29.properties.type.type,parentSchema:schema29.properties.type,data:data0}];
+validate67.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema29.properties.type, data0)];
 return false;
 }
 if(!(data0 === "RequestFinished")){
-validate67.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema29.properties.type.enum},schema:schema29.properties.type.enum,parentSchema:schema29.properties.type,data:data0}];
+validate67.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema29.properties.type.enum}, schema29.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1756,12 +1677,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func63(data1) < 1){
-validate67.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema29.properties.req_id,data:data1}];
+validate67.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema29.properties.req_id, data1)];
 return false;
 }
 }
 else {
-validate67.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema29.properties.req_id.type,parentSchema:schema29.properties.req_id,data:data1}];
+validate67.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema29.properties.req_id, data1)];
 return false;
 }
 }
@@ -1789,18 +1710,18 @@ for(let i1=0; i1<len1; i1++){
 let data4 = data3[i1];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate67.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema29.properties.block_ids.items.items.type,parentSchema:schema29.properties.block_ids.items.items,data:data4}];
+validate67.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema29.properties.block_ids.items.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate67.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema29.properties.block_ids.items.items,data:data4}];
+validate67.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema29.properties.block_ids.items.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate67.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema29.properties.block_ids.items.items,data:data4}];
+validate67.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema29.properties.block_ids.items.items, data4)];
 return false;
 }
 }
@@ -1813,7 +1734,7 @@ break;
 }
 }
 else {
-validate67.errors = [{instancePath:instancePath+"/block_ids/" + i0,schemaPath:"#/properties/block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema29.properties.block_ids.items.type,parentSchema:schema29.properties.block_ids.items,data:data3}];
+validate67.errors = [failure(instancePath+"/block_ids/" + i0, "type", {type: "array"}, schema29.properties.block_ids.items, data3)];
 return false;
 }
 }
@@ -1824,7 +1745,7 @@ break;
 }
 }
 else {
-validate67.errors = [{instancePath:instancePath+"/block_ids",schemaPath:"#/properties/block_ids/type",keyword:"type",params:{type: "array"},schema:schema29.properties.block_ids.type,parentSchema:schema29.properties.block_ids,data:data2}];
+validate67.errors = [failure(instancePath+"/block_ids", "type", {type: "array"}, schema29.properties.block_ids, data2)];
 return false;
 }
 }
@@ -1839,14 +1760,13 @@ var valid0 = true;
 }
 }
 else {
-validate67.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema29.type,parentSchema:schema29,data}];
+validate67.errors = [failure(instancePath, "type", {type: "object"}, schema29, data)];
 return false;
 }
 }
 validate67.errors = vErrors;
 return errors === 0;
 }
-validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate67;
 });
 
@@ -1856,28 +1776,21 @@ const validate56 = boundaryPutValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema30 = {"title":"RegisterFinishedPartialTail","x-packed":"map","type":"object","additionalProperties":false,"required":["type","req_id","block_ids","offloads"],"properties":{"type":{"type":"string","enum":["RegisterFinishedPartialTail"]},"req_id":{"type":"string","minLength":1},"block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"offloads":{"type":"array","items":{"$ref":"BoundaryPut"}}}};
-function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate68(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate68.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")) || (((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id"))) || (((data.block_ids === undefined) || (!(func0.call(data, "block_ids")))) && (missing0 = "block_ids"))) || (((data.offloads === undefined) || (!(func0.call(data, "offloads")))) && (missing0 = "offloads"))){
-validate68.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema30.required,parentSchema:schema30,data}];
+validate68.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema30, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((key0 === "type") || (key0 === "req_id")) || (key0 === "block_ids")) || (key0 === "offloads"))){
-validate68.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema30,data}];
+validate68.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema30, data)];
 return false;
 break;
 }
@@ -1887,11 +1800,11 @@ if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate68.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema30.properties.type.type,parentSchema:schema30.properties.type,data:data0}];
+validate68.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema30.properties.type, data0)];
 return false;
 }
 if(!(data0 === "RegisterFinishedPartialTail")){
-validate68.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema30.properties.type.enum},schema:schema30.properties.type.enum,parentSchema:schema30.properties.type,data:data0}];
+validate68.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema30.properties.type.enum}, schema30.properties.type, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1906,12 +1819,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func63(data1) < 1){
-validate68.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema30.properties.req_id,data:data1}];
+validate68.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema30.properties.req_id, data1)];
 return false;
 }
 }
 else {
-validate68.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema30.properties.req_id.type,parentSchema:schema30.properties.req_id,data:data1}];
+validate68.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema30.properties.req_id, data1)];
 return false;
 }
 }
@@ -1939,18 +1852,18 @@ for(let i1=0; i1<len1; i1++){
 let data4 = data3[i1];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate68.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema30.properties.block_ids.items.items.type,parentSchema:schema30.properties.block_ids.items.items,data:data4}];
+validate68.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema30.properties.block_ids.items.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate68.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema30.properties.block_ids.items.items,data:data4}];
+validate68.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema30.properties.block_ids.items.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate68.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema30.properties.block_ids.items.items,data:data4}];
+validate68.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema30.properties.block_ids.items.items, data4)];
 return false;
 }
 }
@@ -1963,7 +1876,7 @@ break;
 }
 }
 else {
-validate68.errors = [{instancePath:instancePath+"/block_ids/" + i0,schemaPath:"#/properties/block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema30.properties.block_ids.items.type,parentSchema:schema30.properties.block_ids.items,data:data3}];
+validate68.errors = [failure(instancePath+"/block_ids/" + i0, "type", {type: "array"}, schema30.properties.block_ids.items, data3)];
 return false;
 }
 }
@@ -1974,7 +1887,7 @@ break;
 }
 }
 else {
-validate68.errors = [{instancePath:instancePath+"/block_ids",schemaPath:"#/properties/block_ids/type",keyword:"type",params:{type: "array"},schema:schema30.properties.block_ids.type,parentSchema:schema30.properties.block_ids,data:data2}];
+validate68.errors = [failure(instancePath+"/block_ids", "type", {type: "array"}, schema30.properties.block_ids, data2)];
 return false;
 }
 }
@@ -1993,7 +1906,7 @@ var valid3 = true;
 const len2 = data5.length;
 for(let i2=0; i2<len2; i2++){
 const _errs14 = errors;
-if(!(validate56(data5[i2], {instancePath:instancePath+"/offloads/" + i2,parentData:data5,parentDataProperty:i2,rootData,dynamicAnchors}))){
+if(!(validate56(data5[i2], {instancePath:instancePath+"/offloads/" + i2}))){
 vErrors = vErrors === null ? validate56.errors : vErrors.concat(validate56.errors);
 errors = vErrors.length;
 }
@@ -2004,7 +1917,7 @@ break;
 }
 }
 else {
-validate68.errors = [{instancePath:instancePath+"/offloads",schemaPath:"#/properties/offloads/type",keyword:"type",params:{type: "array"},schema:schema30.properties.offloads.type,parentSchema:schema30.properties.offloads,data:data5}];
+validate68.errors = [failure(instancePath+"/offloads", "type", {type: "array"}, schema30.properties.offloads, data5)];
 return false;
 }
 }
@@ -2020,14 +1933,13 @@ var valid0 = true;
 }
 }
 else {
-validate68.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema30.type,parentSchema:schema30,data}];
+validate68.errors = [failure(instancePath, "type", {type: "object"}, schema30, data)];
 return false;
 }
 }
 validate68.errors = vErrors;
 return errors === 0;
 }
-validate68.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate68;
 });
 
@@ -2035,28 +1947,21 @@ return validate68;
 export const resetCacheValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema31 = {"title":"ResetCache","x-packed":"map","type":"object","additionalProperties":false,"required":["type"],"properties":{"type":{"type":"string","enum":["ResetCache"]}}};
-function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate70(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate70.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing0 = "type")){
-validate70.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema31.required,parentSchema:schema31,data}];
+validate70.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema31, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "type")){
-validate70.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema31,data}];
+validate70.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema31, data)];
 return false;
 break;
 }
@@ -2065,11 +1970,11 @@ if(_errs1 === errors){
 if(data.type !== undefined && func0.call(data, "type")){
 let data0 = data.type;
 if(typeof data0 !== "string"){
-validate70.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema31.properties.type.type,parentSchema:schema31.properties.type,data:data0}];
+validate70.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema31.properties.type, data0)];
 return false;
 }
 if(!(data0 === "ResetCache")){
-validate70.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema31.properties.type.enum},schema:schema31.properties.type.enum,parentSchema:schema31.properties.type,data:data0}];
+validate70.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema31.properties.type.enum}, schema31.properties.type, data0)];
 return false;
 }
 }
@@ -2077,14 +1982,13 @@ return false;
 }
 }
 else {
-validate70.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema31.type,parentSchema:schema31,data}];
+validate70.errors = [failure(instancePath, "type", {type: "object"}, schema31, data)];
 return false;
 }
 }
 validate70.errors = vErrors;
 return errors === 0;
 }
-validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate70;
 });
 
@@ -2100,16 +2004,9 @@ const validate68 = registerFinishedPartialTailValidator;
 const validate70 = resetCacheValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema32 = {"title":"SchedulerEvent","x-type":"tagged","type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["RequestChanged","GetNumNewMatchedTokens","UpdateStateAfterAlloc","BuildConnectorMeta","UpdateConnectorOutput","RequestFinished","RegisterFinishedPartialTail","ResetCache"]}},"allOf":[{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["RequestChanged"]}}},"then":{"$ref":"RequestChanged"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["GetNumNewMatchedTokens"]}}},"then":{"$ref":"GetNumNewMatchedTokens"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["UpdateStateAfterAlloc"]}}},"then":{"$ref":"UpdateStateAfterAlloc"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["BuildConnectorMeta"]}}},"then":{"$ref":"BuildConnectorMeta"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["UpdateConnectorOutput"]}}},"then":{"$ref":"UpdateConnectorOutput"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["RequestFinished"]}}},"then":{"$ref":"RequestFinished"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["RegisterFinishedPartialTail"]}}},"then":{"$ref":"RegisterFinishedPartialTail"}},{"if":{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["ResetCache"]}}},"then":{"$ref":"ResetCache"}}]};
-function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate71(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate71.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 const _errs2 = errors;
 let valid1 = true;
@@ -2176,7 +2073,7 @@ vErrors = null;
 }
 if(_valid0){
 const _errs7 = errors;
-if(!(validate58(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate58(data, {instancePath}))){
 vErrors = vErrors === null ? validate58.errors : vErrors.concat(validate58.errors);
 errors = vErrors.length;
 }
@@ -2187,7 +2084,7 @@ var props0 = true;
 }
 }
 if(!valid1){
-const err4 = {instancePath,schemaPath:"#/allOf/0/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[0].if,parentSchema:schema32.allOf[0],data};
+const err4 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[0], data);
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -2266,7 +2163,7 @@ vErrors = null;
 }
 if(_valid1){
 const _errs14 = errors;
-if(!(validate59(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate59(data, {instancePath}))){
 vErrors = vErrors === null ? validate59.errors : vErrors.concat(validate59.errors);
 errors = vErrors.length;
 }
@@ -2277,7 +2174,7 @@ var props1 = true;
 }
 }
 if(!valid3){
-const err9 = {instancePath,schemaPath:"#/allOf/1/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[1].if,parentSchema:schema32.allOf[1],data};
+const err9 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[1], data);
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -2365,7 +2262,7 @@ vErrors = null;
 }
 if(_valid2){
 const _errs21 = errors;
-if(!(validate60(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate60(data, {instancePath}))){
 vErrors = vErrors === null ? validate60.errors : vErrors.concat(validate60.errors);
 errors = vErrors.length;
 }
@@ -2376,7 +2273,7 @@ var props2 = true;
 }
 }
 if(!valid5){
-const err14 = {instancePath,schemaPath:"#/allOf/2/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[2].if,parentSchema:schema32.allOf[2],data};
+const err14 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[2], data);
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -2464,7 +2361,7 @@ vErrors = null;
 }
 if(_valid3){
 const _errs28 = errors;
-if(!(validate61(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate61(data, {instancePath}))){
 vErrors = vErrors === null ? validate61.errors : vErrors.concat(validate61.errors);
 errors = vErrors.length;
 }
@@ -2475,7 +2372,7 @@ var props3 = true;
 }
 }
 if(!valid7){
-const err19 = {instancePath,schemaPath:"#/allOf/3/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[3].if,parentSchema:schema32.allOf[3],data};
+const err19 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[3], data);
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -2563,7 +2460,7 @@ vErrors = null;
 }
 if(_valid4){
 const _errs35 = errors;
-if(!(validate66(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate66(data, {instancePath}))){
 vErrors = vErrors === null ? validate66.errors : vErrors.concat(validate66.errors);
 errors = vErrors.length;
 }
@@ -2574,7 +2471,7 @@ var props4 = true;
 }
 }
 if(!valid9){
-const err24 = {instancePath,schemaPath:"#/allOf/4/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[4].if,parentSchema:schema32.allOf[4],data};
+const err24 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[4], data);
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -2662,7 +2559,7 @@ vErrors = null;
 }
 if(_valid5){
 const _errs42 = errors;
-if(!(validate67(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate67(data, {instancePath}))){
 vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
 errors = vErrors.length;
 }
@@ -2673,7 +2570,7 @@ var props5 = true;
 }
 }
 if(!valid11){
-const err29 = {instancePath,schemaPath:"#/allOf/5/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[5].if,parentSchema:schema32.allOf[5],data};
+const err29 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[5], data);
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -2761,7 +2658,7 @@ vErrors = null;
 }
 if(_valid6){
 const _errs49 = errors;
-if(!(validate68(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate68(data, {instancePath}))){
 vErrors = vErrors === null ? validate68.errors : vErrors.concat(validate68.errors);
 errors = vErrors.length;
 }
@@ -2772,7 +2669,7 @@ var props6 = true;
 }
 }
 if(!valid13){
-const err34 = {instancePath,schemaPath:"#/allOf/6/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[6].if,parentSchema:schema32.allOf[6],data};
+const err34 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[6], data);
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -2860,7 +2757,7 @@ vErrors = null;
 }
 if(_valid7){
 const _errs56 = errors;
-if(!(validate70(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+if(!(validate70(data, {instancePath}))){
 vErrors = vErrors === null ? validate70.errors : vErrors.concat(validate70.errors);
 errors = vErrors.length;
 }
@@ -2871,7 +2768,7 @@ var props7 = true;
 }
 }
 if(!valid15){
-const err39 = {instancePath,schemaPath:"#/allOf/7/if",keyword:"if",params:{failingKeyword: "then"},schema:schema32.allOf[7].if,parentSchema:schema32.allOf[7],data};
+const err39 = failure(instancePath, "if", {failingKeyword: "then"}, schema32.allOf[7], data);
 if(vErrors === null){
 vErrors = [err39];
 }
@@ -2905,7 +2802,7 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing8;
 if(((data.type === undefined) || (!(func0.call(data, "type")))) && (missing8 = "type")){
-validate71.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing8},schema:schema32.required,parentSchema:schema32,data}];
+validate71.errors = [failure(instancePath, "required", {missingProperty: missing8}, schema32, data)];
 return false;
 }
 else {
@@ -2916,25 +2813,23 @@ props0.type = true;
 if(data.type !== undefined && func0.call(data, "type")){
 let data8 = data.type;
 if(typeof data8 !== "string"){
-validate71.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},schema:schema32.properties.type.type,parentSchema:schema32.properties.type,data:data8}];
+validate71.errors = [failure(instancePath+"/type", "type", {type: "string"}, schema32.properties.type, data8)];
 return false;
 }
 if(!((((((((data8 === "RequestChanged") || (data8 === "GetNumNewMatchedTokens")) || (data8 === "UpdateStateAfterAlloc")) || (data8 === "BuildConnectorMeta")) || (data8 === "UpdateConnectorOutput")) || (data8 === "RequestFinished")) || (data8 === "RegisterFinishedPartialTail")) || (data8 === "ResetCache"))){
-validate71.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema32.properties.type.enum},schema:schema32.properties.type.enum,parentSchema:schema32.properties.type,data:data8}];
+validate71.errors = [failure(instancePath+"/type", "enum", {allowedValues: schema32.properties.type.enum}, schema32.properties.type, data8)];
 return false;
 }
 }
 }
 }
 else {
-validate71.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema32.type,parentSchema:schema32,data}];
+validate71.errors = [failure(instancePath, "type", {type: "object"}, schema32, data)];
 return false;
 }
 }
 validate71.errors = vErrors;
-evaluated0.props = props0;
 return errors === 0;
 }
-validate71.evaluated = {"dynamicProps":true,"dynamicItems":false};
 return validate71;
 });

@@ -2,34 +2,27 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `KeyMetadata`. A failed check leaves its reasons in `errors`. */
 export const keyMetadataValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema45 = {"title":"KeyMetadata","type":"object","additionalProperties":false,"required":["model_name","tp_rank","pcp_rank","dcp_rank","pp_rank"],"properties":{"model_name":{"type":"string"},"tp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"pcp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"dcp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"pp_rank":{"type":"integer","minimum":0,"maximum":9007199254740991},"group_id":{"type":"integer","minimum":0,"maximum":9007199254740991},"cache_prefix":{"type":"string"},"store_namespace":{"type":"string"}}};
-function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate101(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate101.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.model_name === undefined) || (!(func0.call(data, "model_name")))) && (missing0 = "model_name")) || (((data.tp_rank === undefined) || (!(func0.call(data, "tp_rank")))) && (missing0 = "tp_rank"))) || (((data.pcp_rank === undefined) || (!(func0.call(data, "pcp_rank")))) && (missing0 = "pcp_rank"))) || (((data.dcp_rank === undefined) || (!(func0.call(data, "dcp_rank")))) && (missing0 = "dcp_rank"))) || (((data.pp_rank === undefined) || (!(func0.call(data, "pp_rank")))) && (missing0 = "pp_rank"))){
-validate101.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema45.required,parentSchema:schema45,data}];
+validate101.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema45, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((((key0 === "model_name") || (key0 === "tp_rank")) || (key0 === "pcp_rank")) || (key0 === "dcp_rank")) || (key0 === "pp_rank")) || (key0 === "group_id")) || (key0 === "cache_prefix")) || (key0 === "store_namespace"))){
-validate101.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema45,data}];
+validate101.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema45, data)];
 return false;
 break;
 }
@@ -39,7 +32,7 @@ if(data.model_name !== undefined && func0.call(data, "model_name")){
 let data0 = data.model_name;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate101.errors = [{instancePath:instancePath+"/model_name",schemaPath:"#/properties/model_name/type",keyword:"type",params:{type: "string"},schema:schema45.properties.model_name.type,parentSchema:schema45.properties.model_name,data:data0}];
+validate101.errors = [failure(instancePath+"/model_name", "type", {type: "string"}, schema45.properties.model_name, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -52,18 +45,18 @@ if(data.tp_rank !== undefined && func0.call(data, "tp_rank")){
 let data1 = data.tp_rank;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate101.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/type",keyword:"type",params:{type: "integer"},schema:schema45.properties.tp_rank.type,parentSchema:schema45.properties.tp_rank,data:data1}];
+validate101.errors = [failure(instancePath+"/tp_rank", "type", {type: "integer"}, schema45.properties.tp_rank, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate101.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema45.properties.tp_rank,data:data1}];
+validate101.errors = [failure(instancePath+"/tp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema45.properties.tp_rank, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate101.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema45.properties.tp_rank,data:data1}];
+validate101.errors = [failure(instancePath+"/tp_rank", "minimum", {comparison: ">=", limit: 0}, schema45.properties.tp_rank, data1)];
 return false;
 }
 }
@@ -79,18 +72,18 @@ if(data.pcp_rank !== undefined && func0.call(data, "pcp_rank")){
 let data2 = data.pcp_rank;
 const _errs6 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate101.errors = [{instancePath:instancePath+"/pcp_rank",schemaPath:"#/properties/pcp_rank/type",keyword:"type",params:{type: "integer"},schema:schema45.properties.pcp_rank.type,parentSchema:schema45.properties.pcp_rank,data:data2}];
+validate101.errors = [failure(instancePath+"/pcp_rank", "type", {type: "integer"}, schema45.properties.pcp_rank, data2)];
 return false;
 }
 if(errors === _errs6){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 9007199254740991 || isNaN(data2)){
-validate101.errors = [{instancePath:instancePath+"/pcp_rank",schemaPath:"#/properties/pcp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema45.properties.pcp_rank,data:data2}];
+validate101.errors = [failure(instancePath+"/pcp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema45.properties.pcp_rank, data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate101.errors = [{instancePath:instancePath+"/pcp_rank",schemaPath:"#/properties/pcp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema45.properties.pcp_rank,data:data2}];
+validate101.errors = [failure(instancePath+"/pcp_rank", "minimum", {comparison: ">=", limit: 0}, schema45.properties.pcp_rank, data2)];
 return false;
 }
 }
@@ -106,18 +99,18 @@ if(data.dcp_rank !== undefined && func0.call(data, "dcp_rank")){
 let data3 = data.dcp_rank;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate101.errors = [{instancePath:instancePath+"/dcp_rank",schemaPath:"#/properties/dcp_rank/type",keyword:"type",params:{type: "integer"},schema:schema45.properties.dcp_rank.type,parentSchema:schema45.properties.dcp_rank,data:data3}];
+validate101.errors = [failure(instancePath+"/dcp_rank", "type", {type: "integer"}, schema45.properties.dcp_rank, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate101.errors = [{instancePath:instancePath+"/dcp_rank",schemaPath:"#/properties/dcp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema45.properties.dcp_rank,data:data3}];
+validate101.errors = [failure(instancePath+"/dcp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema45.properties.dcp_rank, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate101.errors = [{instancePath:instancePath+"/dcp_rank",schemaPath:"#/properties/dcp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema45.properties.dcp_rank,data:data3}];
+validate101.errors = [failure(instancePath+"/dcp_rank", "minimum", {comparison: ">=", limit: 0}, schema45.properties.dcp_rank, data3)];
 return false;
 }
 }
@@ -133,18 +126,18 @@ if(data.pp_rank !== undefined && func0.call(data, "pp_rank")){
 let data4 = data.pp_rank;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate101.errors = [{instancePath:instancePath+"/pp_rank",schemaPath:"#/properties/pp_rank/type",keyword:"type",params:{type: "integer"},schema:schema45.properties.pp_rank.type,parentSchema:schema45.properties.pp_rank,data:data4}];
+validate101.errors = [failure(instancePath+"/pp_rank", "type", {type: "integer"}, schema45.properties.pp_rank, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate101.errors = [{instancePath:instancePath+"/pp_rank",schemaPath:"#/properties/pp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema45.properties.pp_rank,data:data4}];
+validate101.errors = [failure(instancePath+"/pp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema45.properties.pp_rank, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate101.errors = [{instancePath:instancePath+"/pp_rank",schemaPath:"#/properties/pp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema45.properties.pp_rank,data:data4}];
+validate101.errors = [failure(instancePath+"/pp_rank", "minimum", {comparison: ">=", limit: 0}, schema45.properties.pp_rank, data4)];
 return false;
 }
 }
@@ -160,18 +153,18 @@ if(data.group_id !== undefined && func0.call(data, "group_id")){
 let data5 = data.group_id;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate101.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/type",keyword:"type",params:{type: "integer"},schema:schema45.properties.group_id.type,parentSchema:schema45.properties.group_id,data:data5}];
+validate101.errors = [failure(instancePath+"/group_id", "type", {type: "integer"}, schema45.properties.group_id, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate101.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema45.properties.group_id,data:data5}];
+validate101.errors = [failure(instancePath+"/group_id", "maximum", {comparison: "<=", limit: 9007199254740991}, schema45.properties.group_id, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate101.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema45.properties.group_id,data:data5}];
+validate101.errors = [failure(instancePath+"/group_id", "minimum", {comparison: ">=", limit: 0}, schema45.properties.group_id, data5)];
 return false;
 }
 }
@@ -187,7 +180,7 @@ if(data.cache_prefix !== undefined && func0.call(data, "cache_prefix")){
 let data6 = data.cache_prefix;
 const _errs14 = errors;
 if(typeof data6 !== "string"){
-validate101.errors = [{instancePath:instancePath+"/cache_prefix",schemaPath:"#/properties/cache_prefix/type",keyword:"type",params:{type: "string"},schema:schema45.properties.cache_prefix.type,parentSchema:schema45.properties.cache_prefix,data:data6}];
+validate101.errors = [failure(instancePath+"/cache_prefix", "type", {type: "string"}, schema45.properties.cache_prefix, data6)];
 return false;
 }
 var valid0 = _errs14 === errors;
@@ -200,7 +193,7 @@ if(data.store_namespace !== undefined && func0.call(data, "store_namespace")){
 let data7 = data.store_namespace;
 const _errs16 = errors;
 if(typeof data7 !== "string"){
-validate101.errors = [{instancePath:instancePath+"/store_namespace",schemaPath:"#/properties/store_namespace/type",keyword:"type",params:{type: "string"},schema:schema45.properties.store_namespace.type,parentSchema:schema45.properties.store_namespace,data:data7}];
+validate101.errors = [failure(instancePath+"/store_namespace", "type", {type: "string"}, schema45.properties.store_namespace, data7)];
 return false;
 }
 var valid0 = _errs16 === errors;
@@ -219,14 +212,13 @@ var valid0 = true;
 }
 }
 else {
-validate101.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema45.type,parentSchema:schema45,data}];
+validate101.errors = [failure(instancePath, "type", {type: "object"}, schema45, data)];
 return false;
 }
 }
 validate101.errors = vErrors;
 return errors === 0;
 }
-validate101.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate101;
 });
 
@@ -235,28 +227,21 @@ export const poolKeyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator((
 const validate101 = keyMetadataValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema46 = {"title":"PoolKey","type":"object","additionalProperties":false,"required":["key_metadata","chunk_hash"],"properties":{"key_metadata":{"$ref":"KeyMetadata"},"chunk_hash":{"type":"string"}}};
-function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate102(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate102.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.key_metadata === undefined) || (!(func0.call(data, "key_metadata")))) && (missing0 = "key_metadata")) || (((data.chunk_hash === undefined) || (!(func0.call(data, "chunk_hash")))) && (missing0 = "chunk_hash"))){
-validate102.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema46.required,parentSchema:schema46,data}];
+validate102.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema46, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "key_metadata") || (key0 === "chunk_hash"))){
-validate102.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema46,data}];
+validate102.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema46, data)];
 return false;
 break;
 }
@@ -264,7 +249,7 @@ break;
 if(_errs1 === errors){
 if(data.key_metadata !== undefined && func0.call(data, "key_metadata")){
 const _errs2 = errors;
-if(!(validate101(data.key_metadata, {instancePath:instancePath+"/key_metadata",parentData:data,parentDataProperty:"key_metadata",rootData,dynamicAnchors}))){
+if(!(validate101(data.key_metadata, {instancePath:instancePath+"/key_metadata"}))){
 vErrors = vErrors === null ? validate101.errors : vErrors.concat(validate101.errors);
 errors = vErrors.length;
 }
@@ -278,7 +263,7 @@ if(data.chunk_hash !== undefined && func0.call(data, "chunk_hash")){
 let data1 = data.chunk_hash;
 const _errs3 = errors;
 if(typeof data1 !== "string"){
-validate102.errors = [{instancePath:instancePath+"/chunk_hash",schemaPath:"#/properties/chunk_hash/type",keyword:"type",params:{type: "string"},schema:schema46.properties.chunk_hash.type,parentSchema:schema46.properties.chunk_hash,data:data1}];
+validate102.errors = [failure(instancePath+"/chunk_hash", "type", {type: "string"}, schema46.properties.chunk_hash, data1)];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -291,13 +276,12 @@ var valid0 = true;
 }
 }
 else {
-validate102.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema46.type,parentSchema:schema46,data}];
+validate102.errors = [failure(instancePath, "type", {type: "object"}, schema46, data)];
 return false;
 }
 }
 validate102.errors = vErrors;
 return errors === 0;
 }
-validate102.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate102;
 });

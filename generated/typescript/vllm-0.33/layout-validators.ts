@@ -2,7 +2,7 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 import { codePointLength } from "../../../src/wire/text.js";
 import { keyMetadataValidator } from "./key-validators.js";
 
@@ -10,20 +10,13 @@ import { keyMetadataValidator } from "./key-validators.js";
 export const chunkSpanValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const pattern3 = new RegExp("^(?:[0-9a-f]{2})+$", "u");
 const schema47 = {"title":"ChunkSpan","x-type":"tuple","x-names":["start","end","block_hash"],"type":"array","minItems":3,"x-less":[[0,1]],"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"string","pattern":"^(?:[0-9a-f]{2})+$","x-type":"bytes","x-rule":"a block hash of at least one byte as lower-case hex, two digits a byte"}]};
-function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate104(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate104.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(Array.isArray(data)){
 if(data.length < 3){
-validate104.errors = [{instancePath,schemaPath:"#/minItems",keyword:"minItems",params:{limit: 3},schema:3,parentSchema:schema47,data}];
+validate104.errors = [failure(instancePath, "minItems", {limit: 3}, schema47, data)];
 return false;
 }
 else {
@@ -32,18 +25,18 @@ if(len0 > 0){
 let data0 = data[0];
 const _errs1 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate104.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema47.prefixItems[0].type,parentSchema:schema47.prefixItems[0],data:data0}];
+validate104.errors = [failure(instancePath+"/0", "type", {type: "integer"}, schema47.prefixItems[0], data0)];
 return false;
 }
 if(errors === _errs1){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate104.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema47.prefixItems[0],data:data0}];
+validate104.errors = [failure(instancePath+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema47.prefixItems[0], data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate104.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema47.prefixItems[0],data:data0}];
+validate104.errors = [failure(instancePath+"/0", "minimum", {comparison: ">=", limit: 0}, schema47.prefixItems[0], data0)];
 return false;
 }
 }
@@ -56,18 +49,18 @@ if(len0 > 1){
 let data1 = data[1];
 const _errs3 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate104.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema47.prefixItems[1].type,parentSchema:schema47.prefixItems[1],data:data1}];
+validate104.errors = [failure(instancePath+"/1", "type", {type: "integer"}, schema47.prefixItems[1], data1)];
 return false;
 }
 if(errors === _errs3){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate104.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema47.prefixItems[1],data:data1}];
+validate104.errors = [failure(instancePath+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema47.prefixItems[1], data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate104.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema47.prefixItems[1],data:data1}];
+validate104.errors = [failure(instancePath+"/1", "minimum", {comparison: ">=", limit: 0}, schema47.prefixItems[1], data1)];
 return false;
 }
 }
@@ -82,12 +75,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern3.test(data2)){
-validate104.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})+$"},schema:"^(?:[0-9a-f]{2})+$",parentSchema:schema47.prefixItems[2],data:data2}];
+validate104.errors = [failure(instancePath+"/2", "pattern", {pattern: "^(?:[0-9a-f]{2})+$"}, schema47.prefixItems[2], data2)];
 return false;
 }
 }
 else {
-validate104.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/type",keyword:"type",params:{type: "string"},schema:schema47.prefixItems[2].type,parentSchema:schema47.prefixItems[2],data:data2}];
+validate104.errors = [failure(instancePath+"/2", "type", {type: "string"}, schema47.prefixItems[2], data2)];
 return false;
 }
 }
@@ -96,7 +89,7 @@ var valid0 = _errs5 === errors;
 if(valid0){
 const len1 = data.length;
 if(!(len1 <= 3)){
-validate104.errors = [{instancePath,schemaPath:"#/items",keyword:"items",params:{limit: 3},schema:false,parentSchema:schema47,data}];
+validate104.errors = [failure(instancePath, "items", {limit: 3}, schema47, data)];
 return false;
 }
 else {
@@ -105,7 +98,7 @@ if((typeof data[0] === "number" && typeof data[1] === "number" && data[0] >= dat
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate104.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group0},schema:schema47["x-less"],parentSchema:schema47,data}];
+validate104.errors = [failure(instancePath, "x-less", {group: group0}, schema47, data)];
 return false;
 }
 }
@@ -115,7 +108,7 @@ return false;
 }
 }
 else {
-validate104.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "array"},schema:schema47.type,parentSchema:schema47,data}];
+validate104.errors = [failure(instancePath, "type", {type: "array"}, schema47, data)];
 return false;
 }
 if(errors === 0){
@@ -125,7 +118,7 @@ if((typeof data[0] === "number" && typeof data[1] === "number" && data[0] >= dat
 group1 = 0;
 }
 if(!(group1 === -1)){
-validate104.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group1},schema:schema47["x-less"],parentSchema:schema47,data}];
+validate104.errors = [failure(instancePath, "x-less", {group: group1}, schema47, data)];
 return false;
 }
 }
@@ -134,7 +127,6 @@ return false;
 validate104.errors = vErrors;
 return errors === 0;
 }
-validate104.evaluated = {"items":true,"dynamicProps":false,"dynamicItems":false};
 return validate104;
 });
 
@@ -143,28 +135,21 @@ export const chunkSpansValidator: SchemaValidator = /* @__PURE__ */ lazyValidato
 const validate104 = chunkSpanValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema48 = {"title":"ChunkSpans","type":"object","additionalProperties":false,"required":["chunks"],"properties":{"chunks":{"type":"array","items":{"$ref":"ChunkSpan"}}}};
-function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate105(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate105.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.chunks === undefined) || (!(func0.call(data, "chunks")))) && (missing0 = "chunks")){
-validate105.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema48.required,parentSchema:schema48,data}];
+validate105.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema48, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "chunks")){
-validate105.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema48,data}];
+validate105.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema48, data)];
 return false;
 break;
 }
@@ -179,7 +164,7 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate104(data0[i0], {instancePath:instancePath+"/chunks/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate104(data0[i0], {instancePath:instancePath+"/chunks/" + i0}))){
 vErrors = vErrors === null ? validate104.errors : vErrors.concat(validate104.errors);
 errors = vErrors.length;
 }
@@ -190,7 +175,7 @@ break;
 }
 }
 else {
-validate105.errors = [{instancePath:instancePath+"/chunks",schemaPath:"#/properties/chunks/type",keyword:"type",params:{type: "array"},schema:schema48.properties.chunks.type,parentSchema:schema48.properties.chunks,data:data0}];
+validate105.errors = [failure(instancePath+"/chunks", "type", {type: "array"}, schema48.properties.chunks, data0)];
 return false;
 }
 }
@@ -199,14 +184,13 @@ return false;
 }
 }
 else {
-validate105.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema48.type,parentSchema:schema48,data}];
+validate105.errors = [failure(instancePath, "type", {type: "object"}, schema48, data)];
 return false;
 }
 }
 validate105.errors = vErrors;
 return errors === 0;
 }
-validate105.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate105;
 });
 
@@ -215,28 +199,21 @@ export const segmentRowValidator: SchemaValidator = /* @__PURE__ */ lazyValidato
 const func0 = Object.prototype.hasOwnProperty;
 const schema49 = {"title":"SegmentRow","type":"object","additionalProperties":false,"required":["addresses","sizes","block_id"],"x-equal-length":[["addresses","sizes"]],"properties":{"addresses":{"type":"array","items":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}},"sizes":{"type":"array","items":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}},"block_id":{"type":"integer","minimum":-1,"maximum":2147483647}}};
 const pattern9 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
-function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate107(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate107.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.addresses === undefined) || (!(func0.call(data, "addresses")))) && (missing0 = "addresses")) || (((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes"))) || (((data.block_id === undefined) || (!(func0.call(data, "block_id")))) && (missing0 = "block_id"))){
-validate107.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema49.required,parentSchema:schema49,data}];
+validate107.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema49, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "addresses") || (key0 === "sizes")) || (key0 === "block_id"))){
-validate107.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema49,data}];
+validate107.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema49, data)];
 return false;
 break;
 }
@@ -255,12 +232,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern9.test(data1)){
-validate107.errors = [{instancePath:instancePath+"/addresses/" + i0,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema49.properties.addresses.items,data:data1}];
+validate107.errors = [failure(instancePath+"/addresses/" + i0, "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema49.properties.addresses.items, data1)];
 return false;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/addresses/" + i0,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"},schema:schema49.properties.addresses.items.type,parentSchema:schema49.properties.addresses.items,data:data1}];
+validate107.errors = [failure(instancePath+"/addresses/" + i0, "type", {type: "string"}, schema49.properties.addresses.items, data1)];
 return false;
 }
 }
@@ -271,7 +248,7 @@ break;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"},schema:schema49.properties.addresses.type,parentSchema:schema49.properties.addresses,data:data0}];
+validate107.errors = [failure(instancePath+"/addresses", "type", {type: "array"}, schema49.properties.addresses, data0)];
 return false;
 }
 }
@@ -294,12 +271,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern9.test(data3)){
-validate107.errors = [{instancePath:instancePath+"/sizes/" + i1,schemaPath:"#/properties/sizes/items/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema49.properties.sizes.items,data:data3}];
+validate107.errors = [failure(instancePath+"/sizes/" + i1, "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema49.properties.sizes.items, data3)];
 return false;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/sizes/" + i1,schemaPath:"#/properties/sizes/items/type",keyword:"type",params:{type: "string"},schema:schema49.properties.sizes.items.type,parentSchema:schema49.properties.sizes.items,data:data3}];
+validate107.errors = [failure(instancePath+"/sizes/" + i1, "type", {type: "string"}, schema49.properties.sizes.items, data3)];
 return false;
 }
 }
@@ -310,7 +287,7 @@ break;
 }
 }
 else {
-validate107.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "array"},schema:schema49.properties.sizes.type,parentSchema:schema49.properties.sizes,data:data2}];
+validate107.errors = [failure(instancePath+"/sizes", "type", {type: "array"}, schema49.properties.sizes, data2)];
 return false;
 }
 }
@@ -324,18 +301,18 @@ if(data.block_id !== undefined && func0.call(data, "block_id")){
 let data4 = data.block_id;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate107.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/type",keyword:"type",params:{type: "integer"},schema:schema49.properties.block_id.type,parentSchema:schema49.properties.block_id,data:data4}];
+validate107.errors = [failure(instancePath+"/block_id", "type", {type: "integer"}, schema49.properties.block_id, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 2147483647 || isNaN(data4)){
-validate107.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647},schema:2147483647,parentSchema:schema49.properties.block_id,data:data4}];
+validate107.errors = [failure(instancePath+"/block_id", "maximum", {comparison: "<=", limit: 2147483647}, schema49.properties.block_id, data4)];
 return false;
 }
 else {
 if(data4 < -1 || isNaN(data4)){
-validate107.errors = [{instancePath:instancePath+"/block_id",schemaPath:"#/properties/block_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: -1},schema:-1,parentSchema:schema49.properties.block_id,data:data4}];
+validate107.errors = [failure(instancePath+"/block_id", "minimum", {comparison: ">=", limit: -1}, schema49.properties.block_id, data4)];
 return false;
 }
 }
@@ -352,7 +329,7 @@ if((Array.isArray(data.addresses) && Array.isArray(data.sizes) && data.addresses
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate107.errors = [{instancePath,schemaPath:"#/x-equal-length",keyword:"x-equal-length",params:{group: group0},schema:schema49["x-equal-length"],parentSchema:schema49,data}];
+validate107.errors = [failure(instancePath, "x-equal-length", {group: group0}, schema49, data)];
 return false;
 }
 }
@@ -362,14 +339,13 @@ return false;
 }
 }
 else {
-validate107.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema49.type,parentSchema:schema49,data}];
+validate107.errors = [failure(instancePath, "type", {type: "object"}, schema49, data)];
 return false;
 }
 }
 validate107.errors = vErrors;
 return errors === 0;
 }
-validate107.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate107;
 });
 
@@ -378,28 +354,21 @@ export const segmentRowsValidator: SchemaValidator = /* @__PURE__ */ lazyValidat
 const validate107 = segmentRowValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema50 = {"title":"SegmentRows","type":"object","additionalProperties":false,"required":["rows"],"properties":{"rows":{"type":"array","items":{"$ref":"SegmentRow"}}}};
-function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate108(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate108.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.rows === undefined) || (!(func0.call(data, "rows")))) && (missing0 = "rows")){
-validate108.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema50.required,parentSchema:schema50,data}];
+validate108.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema50, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "rows")){
-validate108.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema50,data}];
+validate108.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema50, data)];
 return false;
 break;
 }
@@ -414,7 +383,7 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate107(data0[i0], {instancePath:instancePath+"/rows/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate107(data0[i0], {instancePath:instancePath+"/rows/" + i0}))){
 vErrors = vErrors === null ? validate107.errors : vErrors.concat(validate107.errors);
 errors = vErrors.length;
 }
@@ -425,7 +394,7 @@ break;
 }
 }
 else {
-validate108.errors = [{instancePath:instancePath+"/rows",schemaPath:"#/properties/rows/type",keyword:"type",params:{type: "array"},schema:schema50.properties.rows.type,parentSchema:schema50.properties.rows,data:data0}];
+validate108.errors = [failure(instancePath+"/rows", "type", {type: "array"}, schema50.properties.rows, data0)];
 return false;
 }
 }
@@ -434,14 +403,13 @@ return false;
 }
 }
 else {
-validate108.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema50.type,parentSchema:schema50,data}];
+validate108.errors = [failure(instancePath, "type", {type: "object"}, schema50, data)];
 return false;
 }
 }
 validate108.errors = vErrors;
 return errors === 0;
 }
-validate108.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate108;
 });
 
@@ -451,28 +419,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const pattern9 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const schema51 = {"title":"CacheTensor","type":"object","additionalProperties":false,"required":["address","storage_address","storage_bytes","shape","strides","element_size"],"x-equal-length":[["shape","strides"]],"properties":{"address":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"storage_address":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"storage_bytes":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"shape":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"strides":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"element_size":{"type":"integer","minimum":1,"maximum":16},"dtype":{"type":["string","null"],"minLength":1}}};
-function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate110(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate110.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((data.address === undefined) || (!(func0.call(data, "address")))) && (missing0 = "address")) || (((data.storage_address === undefined) || (!(func0.call(data, "storage_address")))) && (missing0 = "storage_address"))) || (((data.storage_bytes === undefined) || (!(func0.call(data, "storage_bytes")))) && (missing0 = "storage_bytes"))) || (((data.shape === undefined) || (!(func0.call(data, "shape")))) && (missing0 = "shape"))) || (((data.strides === undefined) || (!(func0.call(data, "strides")))) && (missing0 = "strides"))) || (((data.element_size === undefined) || (!(func0.call(data, "element_size")))) && (missing0 = "element_size"))){
-validate110.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema51.required,parentSchema:schema51,data}];
+validate110.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema51, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "address") || (key0 === "storage_address")) || (key0 === "storage_bytes")) || (key0 === "shape")) || (key0 === "strides")) || (key0 === "element_size")) || (key0 === "dtype"))){
-validate110.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema51,data}];
+validate110.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema51, data)];
 return false;
 break;
 }
@@ -484,12 +445,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern9.test(data0)){
-validate110.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema51.properties.address,data:data0}];
+validate110.errors = [failure(instancePath+"/address", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema51.properties.address, data0)];
 return false;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/type",keyword:"type",params:{type: "string"},schema:schema51.properties.address.type,parentSchema:schema51.properties.address,data:data0}];
+validate110.errors = [failure(instancePath+"/address", "type", {type: "string"}, schema51.properties.address, data0)];
 return false;
 }
 }
@@ -505,12 +466,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern9.test(data1)){
-validate110.errors = [{instancePath:instancePath+"/storage_address",schemaPath:"#/properties/storage_address/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema51.properties.storage_address,data:data1}];
+validate110.errors = [failure(instancePath+"/storage_address", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema51.properties.storage_address, data1)];
 return false;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/storage_address",schemaPath:"#/properties/storage_address/type",keyword:"type",params:{type: "string"},schema:schema51.properties.storage_address.type,parentSchema:schema51.properties.storage_address,data:data1}];
+validate110.errors = [failure(instancePath+"/storage_address", "type", {type: "string"}, schema51.properties.storage_address, data1)];
 return false;
 }
 }
@@ -526,12 +487,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern9.test(data2)){
-validate110.errors = [{instancePath:instancePath+"/storage_bytes",schemaPath:"#/properties/storage_bytes/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema51.properties.storage_bytes,data:data2}];
+validate110.errors = [failure(instancePath+"/storage_bytes", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema51.properties.storage_bytes, data2)];
 return false;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/storage_bytes",schemaPath:"#/properties/storage_bytes/type",keyword:"type",params:{type: "string"},schema:schema51.properties.storage_bytes.type,parentSchema:schema51.properties.storage_bytes,data:data2}];
+validate110.errors = [failure(instancePath+"/storage_bytes", "type", {type: "string"}, schema51.properties.storage_bytes, data2)];
 return false;
 }
 }
@@ -552,18 +513,18 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate110.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/type",keyword:"type",params:{type: "integer"},schema:schema51.properties.shape.items.type,parentSchema:schema51.properties.shape.items,data:data4}];
+validate110.errors = [failure(instancePath+"/shape/" + i0, "type", {type: "integer"}, schema51.properties.shape.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate110.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema51.properties.shape.items,data:data4}];
+validate110.errors = [failure(instancePath+"/shape/" + i0, "maximum", {comparison: "<=", limit: 9007199254740991}, schema51.properties.shape.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate110.errors = [{instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema51.properties.shape.items,data:data4}];
+validate110.errors = [failure(instancePath+"/shape/" + i0, "minimum", {comparison: ">=", limit: 0}, schema51.properties.shape.items, data4)];
 return false;
 }
 }
@@ -576,7 +537,7 @@ break;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"},schema:schema51.properties.shape.type,parentSchema:schema51.properties.shape,data:data3}];
+validate110.errors = [failure(instancePath+"/shape", "type", {type: "array"}, schema51.properties.shape, data3)];
 return false;
 }
 }
@@ -597,18 +558,18 @@ for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 const _errs14 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate110.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/type",keyword:"type",params:{type: "integer"},schema:schema51.properties.strides.items.type,parentSchema:schema51.properties.strides.items,data:data6}];
+validate110.errors = [failure(instancePath+"/strides/" + i1, "type", {type: "integer"}, schema51.properties.strides.items, data6)];
 return false;
 }
 if(errors === _errs14){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9007199254740991 || isNaN(data6)){
-validate110.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema51.properties.strides.items,data:data6}];
+validate110.errors = [failure(instancePath+"/strides/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema51.properties.strides.items, data6)];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate110.errors = [{instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema51.properties.strides.items,data:data6}];
+validate110.errors = [failure(instancePath+"/strides/" + i1, "minimum", {comparison: ">=", limit: 0}, schema51.properties.strides.items, data6)];
 return false;
 }
 }
@@ -621,7 +582,7 @@ break;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/type",keyword:"type",params:{type: "array"},schema:schema51.properties.strides.type,parentSchema:schema51.properties.strides,data:data5}];
+validate110.errors = [failure(instancePath+"/strides", "type", {type: "array"}, schema51.properties.strides, data5)];
 return false;
 }
 }
@@ -635,18 +596,18 @@ if(data.element_size !== undefined && func0.call(data, "element_size")){
 let data7 = data.element_size;
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate110.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/type",keyword:"type",params:{type: "integer"},schema:schema51.properties.element_size.type,parentSchema:schema51.properties.element_size,data:data7}];
+validate110.errors = [failure(instancePath+"/element_size", "type", {type: "integer"}, schema51.properties.element_size, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 16 || isNaN(data7)){
-validate110.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 16},schema:16,parentSchema:schema51.properties.element_size,data:data7}];
+validate110.errors = [failure(instancePath+"/element_size", "maximum", {comparison: "<=", limit: 16}, schema51.properties.element_size, data7)];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate110.errors = [{instancePath:instancePath+"/element_size",schemaPath:"#/properties/element_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema51.properties.element_size,data:data7}];
+validate110.errors = [failure(instancePath+"/element_size", "minimum", {comparison: ">=", limit: 1}, schema51.properties.element_size, data7)];
 return false;
 }
 }
@@ -662,13 +623,13 @@ if(data.dtype !== undefined && func0.call(data, "dtype")){
 let data8 = data.dtype;
 const _errs18 = errors;
 if((typeof data8 !== "string") && (data8 !== null)){
-validate110.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/type",keyword:"type",params:{type: schema51.properties.dtype.type},schema:schema51.properties.dtype.type,parentSchema:schema51.properties.dtype,data:data8}];
+validate110.errors = [failure(instancePath+"/dtype", "type", {type: schema51.properties.dtype.type}, schema51.properties.dtype, data8)];
 return false;
 }
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(func63(data8) < 1){
-validate110.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema51.properties.dtype,data:data8}];
+validate110.errors = [failure(instancePath+"/dtype", "minLength", {limit: 1}, schema51.properties.dtype, data8)];
 return false;
 }
 }
@@ -684,7 +645,7 @@ if((Array.isArray(data.shape) && Array.isArray(data.strides) && data.shape.lengt
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate110.errors = [{instancePath,schemaPath:"#/x-equal-length",keyword:"x-equal-length",params:{group: group0},schema:schema51["x-equal-length"],parentSchema:schema51,data}];
+validate110.errors = [failure(instancePath, "x-equal-length", {group: group0}, schema51, data)];
 return false;
 }
 }
@@ -698,14 +659,13 @@ return false;
 }
 }
 else {
-validate110.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema51.type,parentSchema:schema51,data}];
+validate110.errors = [failure(instancePath, "type", {type: "object"}, schema51, data)];
 return false;
 }
 }
 validate110.errors = vErrors;
 return errors === 0;
 }
-validate110.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate110;
 });
 
@@ -714,16 +674,9 @@ export const storeLayoutConfigValidator: SchemaValidator = /* @__PURE__ */ lazyV
 const validate101 = keyMetadataValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema52 = {"title":"StoreLayoutConfig","type":"object","additionalProperties":false,"required":["layout","metadata","block_size","hash_block_size"],"if":{"required":["layout"],"properties":{"layout":{"enum":["LBHNC","LBNHC"]}}},"then":{"required":["local_tp_size","store_tp_size","tp_rank","num_kv_heads"],"x-rule":"the layouts LBHNC and LBNHC need local_tp_size, store_tp_size, tp_rank and num_kv_heads","properties":{"local_tp_size":{"type":"integer","x-rule":"an integer, because the layout is shared"},"store_tp_size":{"type":"integer","x-rule":"an integer, because the layout is shared"},"tp_rank":{"type":"integer","x-rule":"an integer, because the layout is shared"},"num_kv_heads":{"type":"integer","x-rule":"an integer, because the layout is shared"}}},"x-multiple":[["block_size","hash_block_size"],["store_tp_size","local_tp_size"],["num_kv_heads","store_tp_size"]],"x-less":[["tp_rank","local_tp_size"]],"properties":{"layout":{"enum":["RankLocal","LBHNC","LBNHC"]},"metadata":{"$ref":"KeyMetadata"},"block_size":{"type":"integer","minimum":1,"maximum":9007199254740991},"hash_block_size":{"type":"integer","minimum":1,"maximum":9007199254740991},"local_tp_size":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"store_tp_size":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991},"tp_rank":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"num_kv_heads":{"type":["integer","null"],"minimum":1,"maximum":9007199254740991}}};
-function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate111(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate111.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 let valid0 = true;
 const _errs2 = errors;
@@ -770,7 +723,7 @@ const _errs4 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing1;
 if((((((data.local_tp_size === undefined) || (!(func0.call(data, "local_tp_size")))) && (missing1 = "local_tp_size")) || (((data.store_tp_size === undefined) || (!(func0.call(data, "store_tp_size")))) && (missing1 = "store_tp_size"))) || (((data.tp_rank === undefined) || (!(func0.call(data, "tp_rank")))) && (missing1 = "tp_rank"))) || (((data.num_kv_heads === undefined) || (!(func0.call(data, "num_kv_heads")))) && (missing1 = "num_kv_heads"))){
-validate111.errors = [{instancePath,schemaPath:"#/then/required",keyword:"required",params:{missingProperty: missing1},schema:schema52.then.required,parentSchema:schema52.then,data}];
+validate111.errors = [failure(instancePath, "required", {missingProperty: missing1}, schema52.then, data)];
 return false;
 }
 else {
@@ -778,7 +731,7 @@ if(data.local_tp_size !== undefined && func0.call(data, "local_tp_size")){
 let data1 = data.local_tp_size;
 const _errs5 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate111.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/then/properties/local_tp_size/type",keyword:"type",params:{type: "integer"},schema:schema52.then.properties.local_tp_size.type,parentSchema:schema52.then.properties.local_tp_size,data:data1}];
+validate111.errors = [failure(instancePath+"/local_tp_size", "type", {type: "integer"}, schema52.then.properties.local_tp_size, data1)];
 return false;
 }
 var valid2 = _errs5 === errors;
@@ -791,7 +744,7 @@ if(data.store_tp_size !== undefined && func0.call(data, "store_tp_size")){
 let data2 = data.store_tp_size;
 const _errs7 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate111.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/then/properties/store_tp_size/type",keyword:"type",params:{type: "integer"},schema:schema52.then.properties.store_tp_size.type,parentSchema:schema52.then.properties.store_tp_size,data:data2}];
+validate111.errors = [failure(instancePath+"/store_tp_size", "type", {type: "integer"}, schema52.then.properties.store_tp_size, data2)];
 return false;
 }
 var valid2 = _errs7 === errors;
@@ -804,7 +757,7 @@ if(data.tp_rank !== undefined && func0.call(data, "tp_rank")){
 let data3 = data.tp_rank;
 const _errs9 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate111.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/then/properties/tp_rank/type",keyword:"type",params:{type: "integer"},schema:schema52.then.properties.tp_rank.type,parentSchema:schema52.then.properties.tp_rank,data:data3}];
+validate111.errors = [failure(instancePath+"/tp_rank", "type", {type: "integer"}, schema52.then.properties.tp_rank, data3)];
 return false;
 }
 var valid2 = _errs9 === errors;
@@ -817,7 +770,7 @@ if(data.num_kv_heads !== undefined && func0.call(data, "num_kv_heads")){
 let data4 = data.num_kv_heads;
 const _errs11 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate111.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/then/properties/num_kv_heads/type",keyword:"type",params:{type: "integer"},schema:schema52.then.properties.num_kv_heads.type,parentSchema:schema52.then.properties.num_kv_heads,data:data4}];
+validate111.errors = [failure(instancePath+"/num_kv_heads", "type", {type: "integer"}, schema52.then.properties.num_kv_heads, data4)];
 return false;
 }
 var valid2 = _errs11 === errors;
@@ -842,7 +795,7 @@ props0.layout = true;
 }
 }
 if(!valid0){
-const err2 = {instancePath,schemaPath:"#/if",keyword:"if",params:{failingKeyword: "then"},schema:schema52.if,parentSchema:schema52,data};
+const err2 = failure(instancePath, "if", {failingKeyword: "then"}, schema52, data);
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -860,7 +813,7 @@ if((typeof data.tp_rank === "number" && typeof data.local_tp_size === "number" &
 group0 = 0;
 }
 if(!(group0 === -1)){
-validate111.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group0},schema:schema52["x-less"],parentSchema:schema52,data}];
+validate111.errors = [failure(instancePath, "x-less", {group: group0}, schema52, data)];
 return false;
 }
 }
@@ -868,14 +821,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing2;
 if((((((data.layout === undefined) || (!(func0.call(data, "layout")))) && (missing2 = "layout")) || (((data.metadata === undefined) || (!(func0.call(data, "metadata")))) && (missing2 = "metadata"))) || (((data.block_size === undefined) || (!(func0.call(data, "block_size")))) && (missing2 = "block_size"))) || (((data.hash_block_size === undefined) || (!(func0.call(data, "hash_block_size")))) && (missing2 = "hash_block_size"))){
-validate111.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing2},schema:schema52.required,parentSchema:schema52,data}];
+validate111.errors = [failure(instancePath, "required", {missingProperty: missing2}, schema52, data)];
 return false;
 }
 else {
 const _errs13 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((((key0 === "layout") || (key0 === "metadata")) || (key0 === "block_size")) || (key0 === "hash_block_size")) || (key0 === "local_tp_size")) || (key0 === "store_tp_size")) || (key0 === "tp_rank")) || (key0 === "num_kv_heads"))){
-validate111.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema52,data}];
+validate111.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema52, data)];
 return false;
 break;
 }
@@ -885,7 +838,7 @@ if(data.layout !== undefined && func0.call(data, "layout")){
 let data5 = data.layout;
 const _errs14 = errors;
 if(!(((data5 === "RankLocal") || (data5 === "LBHNC")) || (data5 === "LBNHC"))){
-validate111.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/enum",keyword:"enum",params:{allowedValues: schema52.properties.layout.enum},schema:schema52.properties.layout.enum,parentSchema:schema52.properties.layout,data:data5}];
+validate111.errors = [failure(instancePath+"/layout", "enum", {allowedValues: schema52.properties.layout.enum}, schema52.properties.layout, data5)];
 return false;
 }
 var valid3 = _errs14 === errors;
@@ -896,7 +849,7 @@ var valid3 = true;
 if(valid3){
 if(data.metadata !== undefined && func0.call(data, "metadata")){
 const _errs15 = errors;
-if(!(validate101(data.metadata, {instancePath:instancePath+"/metadata",parentData:data,parentDataProperty:"metadata",rootData,dynamicAnchors}))){
+if(!(validate101(data.metadata, {instancePath:instancePath+"/metadata"}))){
 vErrors = vErrors === null ? validate101.errors : vErrors.concat(validate101.errors);
 errors = vErrors.length;
 }
@@ -910,18 +863,18 @@ if(data.block_size !== undefined && func0.call(data, "block_size")){
 let data7 = data.block_size;
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate111.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/type",keyword:"type",params:{type: "integer"},schema:schema52.properties.block_size.type,parentSchema:schema52.properties.block_size,data:data7}];
+validate111.errors = [failure(instancePath+"/block_size", "type", {type: "integer"}, schema52.properties.block_size, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate111.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema52.properties.block_size,data:data7}];
+validate111.errors = [failure(instancePath+"/block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema52.properties.block_size, data7)];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate111.errors = [{instancePath:instancePath+"/block_size",schemaPath:"#/properties/block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema52.properties.block_size,data:data7}];
+validate111.errors = [failure(instancePath+"/block_size", "minimum", {comparison: ">=", limit: 1}, schema52.properties.block_size, data7)];
 return false;
 }
 }
@@ -937,18 +890,18 @@ if(data.hash_block_size !== undefined && func0.call(data, "hash_block_size")){
 let data8 = data.hash_block_size;
 const _errs18 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate111.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/type",keyword:"type",params:{type: "integer"},schema:schema52.properties.hash_block_size.type,parentSchema:schema52.properties.hash_block_size,data:data8}];
+validate111.errors = [failure(instancePath+"/hash_block_size", "type", {type: "integer"}, schema52.properties.hash_block_size, data8)];
 return false;
 }
 if(errors === _errs18){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate111.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema52.properties.hash_block_size,data:data8}];
+validate111.errors = [failure(instancePath+"/hash_block_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema52.properties.hash_block_size, data8)];
 return false;
 }
 else {
 if(data8 < 1 || isNaN(data8)){
-validate111.errors = [{instancePath:instancePath+"/hash_block_size",schemaPath:"#/properties/hash_block_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema52.properties.hash_block_size,data:data8}];
+validate111.errors = [failure(instancePath+"/hash_block_size", "minimum", {comparison: ">=", limit: 1}, schema52.properties.hash_block_size, data8)];
 return false;
 }
 }
@@ -964,18 +917,18 @@ if(data.local_tp_size !== undefined && func0.call(data, "local_tp_size")){
 let data9 = data.local_tp_size;
 const _errs20 = errors;
 if((!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))) && (data9 !== null)){
-validate111.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/properties/local_tp_size/type",keyword:"type",params:{type: schema52.properties.local_tp_size.type},schema:schema52.properties.local_tp_size.type,parentSchema:schema52.properties.local_tp_size,data:data9}];
+validate111.errors = [failure(instancePath+"/local_tp_size", "type", {type: schema52.properties.local_tp_size.type}, schema52.properties.local_tp_size, data9)];
 return false;
 }
 if(errors === _errs20){
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-validate111.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/properties/local_tp_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema52.properties.local_tp_size,data:data9}];
+validate111.errors = [failure(instancePath+"/local_tp_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema52.properties.local_tp_size, data9)];
 return false;
 }
 else {
 if(data9 < 1 || isNaN(data9)){
-validate111.errors = [{instancePath:instancePath+"/local_tp_size",schemaPath:"#/properties/local_tp_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema52.properties.local_tp_size,data:data9}];
+validate111.errors = [failure(instancePath+"/local_tp_size", "minimum", {comparison: ">=", limit: 1}, schema52.properties.local_tp_size, data9)];
 return false;
 }
 }
@@ -991,18 +944,18 @@ if(data.store_tp_size !== undefined && func0.call(data, "store_tp_size")){
 let data10 = data.store_tp_size;
 const _errs22 = errors;
 if((!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))) && (data10 !== null)){
-validate111.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/properties/store_tp_size/type",keyword:"type",params:{type: schema52.properties.store_tp_size.type},schema:schema52.properties.store_tp_size.type,parentSchema:schema52.properties.store_tp_size,data:data10}];
+validate111.errors = [failure(instancePath+"/store_tp_size", "type", {type: schema52.properties.store_tp_size.type}, schema52.properties.store_tp_size, data10)];
 return false;
 }
 if(errors === _errs22){
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-validate111.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/properties/store_tp_size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema52.properties.store_tp_size,data:data10}];
+validate111.errors = [failure(instancePath+"/store_tp_size", "maximum", {comparison: "<=", limit: 9007199254740991}, schema52.properties.store_tp_size, data10)];
 return false;
 }
 else {
 if(data10 < 1 || isNaN(data10)){
-validate111.errors = [{instancePath:instancePath+"/store_tp_size",schemaPath:"#/properties/store_tp_size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema52.properties.store_tp_size,data:data10}];
+validate111.errors = [failure(instancePath+"/store_tp_size", "minimum", {comparison: ">=", limit: 1}, schema52.properties.store_tp_size, data10)];
 return false;
 }
 }
@@ -1018,18 +971,18 @@ if(data.tp_rank !== undefined && func0.call(data, "tp_rank")){
 let data11 = data.tp_rank;
 const _errs24 = errors;
 if((!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))) && (data11 !== null)){
-validate111.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/type",keyword:"type",params:{type: schema52.properties.tp_rank.type},schema:schema52.properties.tp_rank.type,parentSchema:schema52.properties.tp_rank,data:data11}];
+validate111.errors = [failure(instancePath+"/tp_rank", "type", {type: schema52.properties.tp_rank.type}, schema52.properties.tp_rank, data11)];
 return false;
 }
 if(errors === _errs24){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 9007199254740991 || isNaN(data11)){
-validate111.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema52.properties.tp_rank,data:data11}];
+validate111.errors = [failure(instancePath+"/tp_rank", "maximum", {comparison: "<=", limit: 9007199254740991}, schema52.properties.tp_rank, data11)];
 return false;
 }
 else {
 if(data11 < 0 || isNaN(data11)){
-validate111.errors = [{instancePath:instancePath+"/tp_rank",schemaPath:"#/properties/tp_rank/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema52.properties.tp_rank,data:data11}];
+validate111.errors = [failure(instancePath+"/tp_rank", "minimum", {comparison: ">=", limit: 0}, schema52.properties.tp_rank, data11)];
 return false;
 }
 }
@@ -1045,18 +998,18 @@ if(data.num_kv_heads !== undefined && func0.call(data, "num_kv_heads")){
 let data12 = data.num_kv_heads;
 const _errs26 = errors;
 if((!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12)))) && (data12 !== null)){
-validate111.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/properties/num_kv_heads/type",keyword:"type",params:{type: schema52.properties.num_kv_heads.type},schema:schema52.properties.num_kv_heads.type,parentSchema:schema52.properties.num_kv_heads,data:data12}];
+validate111.errors = [failure(instancePath+"/num_kv_heads", "type", {type: schema52.properties.num_kv_heads.type}, schema52.properties.num_kv_heads, data12)];
 return false;
 }
 if(errors === _errs26){
 if((typeof data12 == "number") && (isFinite(data12))){
 if(data12 > 9007199254740991 || isNaN(data12)){
-validate111.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/properties/num_kv_heads/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema52.properties.num_kv_heads,data:data12}];
+validate111.errors = [failure(instancePath+"/num_kv_heads", "maximum", {comparison: "<=", limit: 9007199254740991}, schema52.properties.num_kv_heads, data12)];
 return false;
 }
 else {
 if(data12 < 1 || isNaN(data12)){
-validate111.errors = [{instancePath:instancePath+"/num_kv_heads",schemaPath:"#/properties/num_kv_heads/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},schema:1,parentSchema:schema52.properties.num_kv_heads,data:data12}];
+validate111.errors = [failure(instancePath+"/num_kv_heads", "minimum", {comparison: ">=", limit: 1}, schema52.properties.num_kv_heads, data12)];
 return false;
 }
 }
@@ -1073,7 +1026,7 @@ if((typeof data.tp_rank === "number" && typeof data.local_tp_size === "number" &
 group1 = 0;
 }
 if(!(group1 === -1)){
-validate111.errors = [{instancePath,schemaPath:"#/x-less",keyword:"x-less",params:{group: group1},schema:schema52["x-less"],parentSchema:schema52,data}];
+validate111.errors = [failure(instancePath, "x-less", {group: group1}, schema52, data)];
 return false;
 }
 else {
@@ -1088,7 +1041,7 @@ if((typeof data.block_size === "number" && typeof data.hash_block_size === "numb
 group2 = 0;
 }
 if(!(group2 === -1)){
-validate111.errors = [{instancePath,schemaPath:"#/x-multiple",keyword:"x-multiple",params:{group: group2},schema:schema52["x-multiple"],parentSchema:schema52,data}];
+validate111.errors = [failure(instancePath, "x-multiple", {group: group2}, schema52, data)];
 return false;
 }
 }
@@ -1104,7 +1057,7 @@ return false;
 }
 }
 else {
-validate111.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema52.type,parentSchema:schema52,data}];
+validate111.errors = [failure(instancePath, "type", {type: "object"}, schema52, data)];
 return false;
 }
 }
@@ -1112,6 +1065,5 @@ return false;
 validate111.errors = vErrors;
 return errors === 0;
 }
-validate111.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate111;
 });

@@ -2,34 +2,27 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `TailKeyBoundary`. A failed check leaves its reasons in `errors`. */
 export const tailKeyBoundaryValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema36 = {"title":"TailKeyBoundary","type":"object","additionalProperties":false,"required":["group_id","num_tokens"],"properties":{"group_id":{"type":"integer","minimum":0,"maximum":4294967295},"num_tokens":{"type":"integer","minimum":0,"maximum":4294967295}}};
-function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate83(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate83.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.group_id === undefined) || (!(func0.call(data, "group_id")))) && (missing0 = "group_id")) || (((data.num_tokens === undefined) || (!(func0.call(data, "num_tokens")))) && (missing0 = "num_tokens"))){
-validate83.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema36.required,parentSchema:schema36,data}];
+validate83.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema36, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "group_id") || (key0 === "num_tokens"))){
-validate83.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema36,data}];
+validate83.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema36, data)];
 return false;
 break;
 }
@@ -39,18 +32,18 @@ if(data.group_id !== undefined && func0.call(data, "group_id")){
 let data0 = data.group_id;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate83.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/type",keyword:"type",params:{type: "integer"},schema:schema36.properties.group_id.type,parentSchema:schema36.properties.group_id,data:data0}];
+validate83.errors = [failure(instancePath+"/group_id", "type", {type: "integer"}, schema36.properties.group_id, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate83.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema36.properties.group_id,data:data0}];
+validate83.errors = [failure(instancePath+"/group_id", "maximum", {comparison: "<=", limit: 4294967295}, schema36.properties.group_id, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate83.errors = [{instancePath:instancePath+"/group_id",schemaPath:"#/properties/group_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema36.properties.group_id,data:data0}];
+validate83.errors = [failure(instancePath+"/group_id", "minimum", {comparison: ">=", limit: 0}, schema36.properties.group_id, data0)];
 return false;
 }
 }
@@ -66,18 +59,18 @@ if(data.num_tokens !== undefined && func0.call(data, "num_tokens")){
 let data1 = data.num_tokens;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate83.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/type",keyword:"type",params:{type: "integer"},schema:schema36.properties.num_tokens.type,parentSchema:schema36.properties.num_tokens,data:data1}];
+validate83.errors = [failure(instancePath+"/num_tokens", "type", {type: "integer"}, schema36.properties.num_tokens, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate83.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema36.properties.num_tokens,data:data1}];
+validate83.errors = [failure(instancePath+"/num_tokens", "maximum", {comparison: "<=", limit: 4294967295}, schema36.properties.num_tokens, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate83.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema36.properties.num_tokens,data:data1}];
+validate83.errors = [failure(instancePath+"/num_tokens", "minimum", {comparison: ">=", limit: 0}, schema36.properties.num_tokens, data1)];
 return false;
 }
 }
@@ -93,14 +86,13 @@ var valid0 = true;
 }
 }
 else {
-validate83.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema36.type,parentSchema:schema36,data}];
+validate83.errors = [failure(instancePath, "type", {type: "object"}, schema36, data)];
 return false;
 }
 }
 validate83.errors = vErrors;
 return errors === 0;
 }
-validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate83;
 });
 
@@ -109,28 +101,21 @@ export const mooncakeLookupResultValidator: SchemaValidator = /* @__PURE__ */ la
 const validate83 = tailKeyBoundaryValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema53 = {"title":"MooncakeLookupResult","type":"object","additionalProperties":false,"required":["hit_length"],"properties":{"hit_length":{"type":"integer","minimum":0,"maximum":4294967295},"tail_key_boundaries":{"type":"array","items":{"$ref":"TailKeyBoundary"}}}};
-function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate113(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate113.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.hit_length === undefined) || (!(func0.call(data, "hit_length")))) && (missing0 = "hit_length")){
-validate113.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema53.required,parentSchema:schema53,data}];
+validate113.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema53, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "hit_length") || (key0 === "tail_key_boundaries"))){
-validate113.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema53,data}];
+validate113.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema53, data)];
 return false;
 break;
 }
@@ -140,18 +125,18 @@ if(data.hit_length !== undefined && func0.call(data, "hit_length")){
 let data0 = data.hit_length;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate113.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/type",keyword:"type",params:{type: "integer"},schema:schema53.properties.hit_length.type,parentSchema:schema53.properties.hit_length,data:data0}];
+validate113.errors = [failure(instancePath+"/hit_length", "type", {type: "integer"}, schema53.properties.hit_length, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate113.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema53.properties.hit_length,data:data0}];
+validate113.errors = [failure(instancePath+"/hit_length", "maximum", {comparison: "<=", limit: 4294967295}, schema53.properties.hit_length, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate113.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema53.properties.hit_length,data:data0}];
+validate113.errors = [failure(instancePath+"/hit_length", "minimum", {comparison: ">=", limit: 0}, schema53.properties.hit_length, data0)];
 return false;
 }
 }
@@ -172,7 +157,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate83(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate83(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0}))){
 vErrors = vErrors === null ? validate83.errors : vErrors.concat(validate83.errors);
 errors = vErrors.length;
 }
@@ -183,7 +168,7 @@ break;
 }
 }
 else {
-validate113.errors = [{instancePath:instancePath+"/tail_key_boundaries",schemaPath:"#/properties/tail_key_boundaries/type",keyword:"type",params:{type: "array"},schema:schema53.properties.tail_key_boundaries.type,parentSchema:schema53.properties.tail_key_boundaries,data:data1}];
+validate113.errors = [failure(instancePath+"/tail_key_boundaries", "type", {type: "array"}, schema53.properties.tail_key_boundaries, data1)];
 return false;
 }
 }
@@ -197,14 +182,13 @@ var valid0 = true;
 }
 }
 else {
-validate113.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema53.type,parentSchema:schema53,data}];
+validate113.errors = [failure(instancePath, "type", {type: "object"}, schema53, data)];
 return false;
 }
 }
 validate113.errors = vErrors;
 return errors === 0;
 }
-validate113.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate113;
 });
 
@@ -213,28 +197,21 @@ export const lookupRequestValidator: SchemaValidator = /* @__PURE__ */ lazyValid
 const func0 = Object.prototype.hasOwnProperty;
 const schema54 = {"title":"LookupRequest","type":"object","additionalProperties":false,"required":["num_tokens","hash_len","block_hashes"],"properties":{"num_tokens":{"type":"integer","minimum":0,"maximum":4294967295},"hash_len":{"type":"integer","minimum":0,"maximum":65535},"block_hashes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
-function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate115(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate115.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.num_tokens === undefined) || (!(func0.call(data, "num_tokens")))) && (missing0 = "num_tokens")) || (((data.hash_len === undefined) || (!(func0.call(data, "hash_len")))) && (missing0 = "hash_len"))) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing0 = "block_hashes"))){
-validate115.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema54.required,parentSchema:schema54,data}];
+validate115.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema54, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "num_tokens") || (key0 === "hash_len")) || (key0 === "block_hashes"))){
-validate115.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema54,data}];
+validate115.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema54, data)];
 return false;
 break;
 }
@@ -244,18 +221,18 @@ if(data.num_tokens !== undefined && func0.call(data, "num_tokens")){
 let data0 = data.num_tokens;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate115.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/type",keyword:"type",params:{type: "integer"},schema:schema54.properties.num_tokens.type,parentSchema:schema54.properties.num_tokens,data:data0}];
+validate115.errors = [failure(instancePath+"/num_tokens", "type", {type: "integer"}, schema54.properties.num_tokens, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate115.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema54.properties.num_tokens,data:data0}];
+validate115.errors = [failure(instancePath+"/num_tokens", "maximum", {comparison: "<=", limit: 4294967295}, schema54.properties.num_tokens, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate115.errors = [{instancePath:instancePath+"/num_tokens",schemaPath:"#/properties/num_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema54.properties.num_tokens,data:data0}];
+validate115.errors = [failure(instancePath+"/num_tokens", "minimum", {comparison: ">=", limit: 0}, schema54.properties.num_tokens, data0)];
 return false;
 }
 }
@@ -271,18 +248,18 @@ if(data.hash_len !== undefined && func0.call(data, "hash_len")){
 let data1 = data.hash_len;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate115.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/type",keyword:"type",params:{type: "integer"},schema:schema54.properties.hash_len.type,parentSchema:schema54.properties.hash_len,data:data1}];
+validate115.errors = [failure(instancePath+"/hash_len", "type", {type: "integer"}, schema54.properties.hash_len, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 65535 || isNaN(data1)){
-validate115.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535},schema:65535,parentSchema:schema54.properties.hash_len,data:data1}];
+validate115.errors = [failure(instancePath+"/hash_len", "maximum", {comparison: "<=", limit: 65535}, schema54.properties.hash_len, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate115.errors = [{instancePath:instancePath+"/hash_len",schemaPath:"#/properties/hash_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema54.properties.hash_len,data:data1}];
+validate115.errors = [failure(instancePath+"/hash_len", "minimum", {comparison: ">=", limit: 0}, schema54.properties.hash_len, data1)];
 return false;
 }
 }
@@ -300,12 +277,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern14.test(data2)){
-validate115.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema54.properties.block_hashes,data:data2}];
+validate115.errors = [failure(instancePath+"/block_hashes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema54.properties.block_hashes, data2)];
 return false;
 }
 }
 else {
-validate115.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "string"},schema:schema54.properties.block_hashes.type,parentSchema:schema54.properties.block_hashes,data:data2}];
+validate115.errors = [failure(instancePath+"/block_hashes", "type", {type: "string"}, schema54.properties.block_hashes, data2)];
 return false;
 }
 }
@@ -320,14 +297,13 @@ var valid0 = true;
 }
 }
 else {
-validate115.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema54.type,parentSchema:schema54,data}];
+validate115.errors = [failure(instancePath, "type", {type: "object"}, schema54, data)];
 return false;
 }
 }
 validate115.errors = vErrors;
 return errors === 0;
 }
-validate115.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate115;
 });
 
@@ -336,28 +312,21 @@ export const lookupReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidat
 const validate83 = tailKeyBoundaryValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema55 = {"title":"LookupReply","type":"object","additionalProperties":false,"required":["hit_length"],"properties":{"hit_length":{"type":"integer","minimum":0,"maximum":4294967295},"tail_key_boundaries":{"type":"array","items":{"$ref":"TailKeyBoundary"}}}};
-function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate116(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate116.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.hit_length === undefined) || (!(func0.call(data, "hit_length")))) && (missing0 = "hit_length")){
-validate116.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema55.required,parentSchema:schema55,data}];
+validate116.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema55, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "hit_length") || (key0 === "tail_key_boundaries"))){
-validate116.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema55,data}];
+validate116.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema55, data)];
 return false;
 break;
 }
@@ -367,18 +336,18 @@ if(data.hit_length !== undefined && func0.call(data, "hit_length")){
 let data0 = data.hit_length;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate116.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/type",keyword:"type",params:{type: "integer"},schema:schema55.properties.hit_length.type,parentSchema:schema55.properties.hit_length,data:data0}];
+validate116.errors = [failure(instancePath+"/hit_length", "type", {type: "integer"}, schema55.properties.hit_length, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate116.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema55.properties.hit_length,data:data0}];
+validate116.errors = [failure(instancePath+"/hit_length", "maximum", {comparison: "<=", limit: 4294967295}, schema55.properties.hit_length, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate116.errors = [{instancePath:instancePath+"/hit_length",schemaPath:"#/properties/hit_length/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema55.properties.hit_length,data:data0}];
+validate116.errors = [failure(instancePath+"/hit_length", "minimum", {comparison: ">=", limit: 0}, schema55.properties.hit_length, data0)];
 return false;
 }
 }
@@ -399,7 +368,7 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate83(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate83(data1[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0}))){
 vErrors = vErrors === null ? validate83.errors : vErrors.concat(validate83.errors);
 errors = vErrors.length;
 }
@@ -410,7 +379,7 @@ break;
 }
 }
 else {
-validate116.errors = [{instancePath:instancePath+"/tail_key_boundaries",schemaPath:"#/properties/tail_key_boundaries/type",keyword:"type",params:{type: "array"},schema:schema55.properties.tail_key_boundaries.type,parentSchema:schema55.properties.tail_key_boundaries,data:data1}];
+validate116.errors = [failure(instancePath+"/tail_key_boundaries", "type", {type: "array"}, schema55.properties.tail_key_boundaries, data1)];
 return false;
 }
 }
@@ -424,47 +393,38 @@ var valid0 = true;
 }
 }
 else {
-validate116.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema55.type,parentSchema:schema55,data}];
+validate116.errors = [failure(instancePath, "type", {type: "object"}, schema55, data)];
 return false;
 }
 }
 validate116.errors = vErrors;
 return errors === 0;
 }
-validate116.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate116;
 });
 
 /** Whether a JSON value keeps to the schema of `ResetRequest`. A failed check leaves its reasons in `errors`. */
 export const resetRequestValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema56 = {"title":"ResetRequest","type":"object","additionalProperties":false,"properties":{}};
-function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate118(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate118.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate118.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema56,data}];
+validate118.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema56, data)];
 return false;
 break;
 }
 }
 else {
-validate118.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema56.type,parentSchema:schema56,data}];
+validate118.errors = [failure(instancePath, "type", {type: "object"}, schema56, data)];
 return false;
 }
 }
 validate118.errors = vErrors;
 return errors === 0;
 }
-validate118.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate118;
 });
 
@@ -472,28 +432,21 @@ return validate118;
 export const resetReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema57 = {"title":"ResetReply","type":"object","additionalProperties":false,"required":["ok"],"properties":{"ok":{"type":"boolean"}}};
-function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate119(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate119.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.ok === undefined) || (!(func0.call(data, "ok")))) && (missing0 = "ok")){
-validate119.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema57.required,parentSchema:schema57,data}];
+validate119.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema57, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "ok")){
-validate119.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema57,data}];
+validate119.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema57, data)];
 return false;
 break;
 }
@@ -502,7 +455,7 @@ if(_errs1 === errors){
 if(data.ok !== undefined && func0.call(data, "ok")){
 let data0 = data.ok;
 if(typeof data0 !== "boolean"){
-validate119.errors = [{instancePath:instancePath+"/ok",schemaPath:"#/properties/ok/type",keyword:"type",params:{type: "boolean"},schema:schema57.properties.ok.type,parentSchema:schema57.properties.ok,data:data0}];
+validate119.errors = [failure(instancePath+"/ok", "type", {type: "boolean"}, schema57.properties.ok, data0)];
 return false;
 }
 }
@@ -510,13 +463,12 @@ return false;
 }
 }
 else {
-validate119.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema57.type,parentSchema:schema57,data}];
+validate119.errors = [failure(instancePath, "type", {type: "object"}, schema57, data)];
 return false;
 }
 }
 validate119.errors = vErrors;
 return errors === 0;
 }
-validate119.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate119;
 });

@@ -2,7 +2,7 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 import { codePointLength } from "../../../src/wire/text.js";
 import { tailKeyBoundaryValidator } from "./lookup-validators.js";
 
@@ -11,28 +11,21 @@ export const loadSpecValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(
 const validate83 = tailKeyBoundaryValidator;
 const func0 = Object.prototype.hasOwnProperty;
 const schema35 = {"title":"LoadSpec","type":"object","additionalProperties":false,"required":["vllm_cached_tokens","kvpool_cached_tokens","can_load"],"properties":{"vllm_cached_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"kvpool_cached_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"can_load":{"type":"boolean"},"token_len":{"type":"integer","minimum":0,"maximum":9007199254740991},"tail_key_boundaries":{"type":"array","items":{"$ref":"TailKeyBoundary"}}}};
-function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate82(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate82.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.vllm_cached_tokens === undefined) || (!(func0.call(data, "vllm_cached_tokens")))) && (missing0 = "vllm_cached_tokens")) || (((data.kvpool_cached_tokens === undefined) || (!(func0.call(data, "kvpool_cached_tokens")))) && (missing0 = "kvpool_cached_tokens"))) || (((data.can_load === undefined) || (!(func0.call(data, "can_load")))) && (missing0 = "can_load"))){
-validate82.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema35.required,parentSchema:schema35,data}];
+validate82.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema35, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((key0 === "vllm_cached_tokens") || (key0 === "kvpool_cached_tokens")) || (key0 === "can_load")) || (key0 === "token_len")) || (key0 === "tail_key_boundaries"))){
-validate82.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema35,data}];
+validate82.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema35, data)];
 return false;
 break;
 }
@@ -42,18 +35,18 @@ if(data.vllm_cached_tokens !== undefined && func0.call(data, "vllm_cached_tokens
 let data0 = data.vllm_cached_tokens;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate82.errors = [{instancePath:instancePath+"/vllm_cached_tokens",schemaPath:"#/properties/vllm_cached_tokens/type",keyword:"type",params:{type: "integer"},schema:schema35.properties.vllm_cached_tokens.type,parentSchema:schema35.properties.vllm_cached_tokens,data:data0}];
+validate82.errors = [failure(instancePath+"/vllm_cached_tokens", "type", {type: "integer"}, schema35.properties.vllm_cached_tokens, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate82.errors = [{instancePath:instancePath+"/vllm_cached_tokens",schemaPath:"#/properties/vllm_cached_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema35.properties.vllm_cached_tokens,data:data0}];
+validate82.errors = [failure(instancePath+"/vllm_cached_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema35.properties.vllm_cached_tokens, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate82.errors = [{instancePath:instancePath+"/vllm_cached_tokens",schemaPath:"#/properties/vllm_cached_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema35.properties.vllm_cached_tokens,data:data0}];
+validate82.errors = [failure(instancePath+"/vllm_cached_tokens", "minimum", {comparison: ">=", limit: 0}, schema35.properties.vllm_cached_tokens, data0)];
 return false;
 }
 }
@@ -69,18 +62,18 @@ if(data.kvpool_cached_tokens !== undefined && func0.call(data, "kvpool_cached_to
 let data1 = data.kvpool_cached_tokens;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate82.errors = [{instancePath:instancePath+"/kvpool_cached_tokens",schemaPath:"#/properties/kvpool_cached_tokens/type",keyword:"type",params:{type: "integer"},schema:schema35.properties.kvpool_cached_tokens.type,parentSchema:schema35.properties.kvpool_cached_tokens,data:data1}];
+validate82.errors = [failure(instancePath+"/kvpool_cached_tokens", "type", {type: "integer"}, schema35.properties.kvpool_cached_tokens, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate82.errors = [{instancePath:instancePath+"/kvpool_cached_tokens",schemaPath:"#/properties/kvpool_cached_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema35.properties.kvpool_cached_tokens,data:data1}];
+validate82.errors = [failure(instancePath+"/kvpool_cached_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema35.properties.kvpool_cached_tokens, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate82.errors = [{instancePath:instancePath+"/kvpool_cached_tokens",schemaPath:"#/properties/kvpool_cached_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema35.properties.kvpool_cached_tokens,data:data1}];
+validate82.errors = [failure(instancePath+"/kvpool_cached_tokens", "minimum", {comparison: ">=", limit: 0}, schema35.properties.kvpool_cached_tokens, data1)];
 return false;
 }
 }
@@ -96,7 +89,7 @@ if(data.can_load !== undefined && func0.call(data, "can_load")){
 let data2 = data.can_load;
 const _errs6 = errors;
 if(typeof data2 !== "boolean"){
-validate82.errors = [{instancePath:instancePath+"/can_load",schemaPath:"#/properties/can_load/type",keyword:"type",params:{type: "boolean"},schema:schema35.properties.can_load.type,parentSchema:schema35.properties.can_load,data:data2}];
+validate82.errors = [failure(instancePath+"/can_load", "type", {type: "boolean"}, schema35.properties.can_load, data2)];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -109,18 +102,18 @@ if(data.token_len !== undefined && func0.call(data, "token_len")){
 let data3 = data.token_len;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate82.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/type",keyword:"type",params:{type: "integer"},schema:schema35.properties.token_len.type,parentSchema:schema35.properties.token_len,data:data3}];
+validate82.errors = [failure(instancePath+"/token_len", "type", {type: "integer"}, schema35.properties.token_len, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate82.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema35.properties.token_len,data:data3}];
+validate82.errors = [failure(instancePath+"/token_len", "maximum", {comparison: "<=", limit: 9007199254740991}, schema35.properties.token_len, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate82.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema35.properties.token_len,data:data3}];
+validate82.errors = [failure(instancePath+"/token_len", "minimum", {comparison: ">=", limit: 0}, schema35.properties.token_len, data3)];
 return false;
 }
 }
@@ -141,7 +134,7 @@ var valid1 = true;
 const len0 = data4.length;
 for(let i0=0; i0<len0; i0++){
 const _errs12 = errors;
-if(!(validate83(data4[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0,parentData:data4,parentDataProperty:i0,rootData,dynamicAnchors}))){
+if(!(validate83(data4[i0], {instancePath:instancePath+"/tail_key_boundaries/" + i0}))){
 vErrors = vErrors === null ? validate83.errors : vErrors.concat(validate83.errors);
 errors = vErrors.length;
 }
@@ -152,7 +145,7 @@ break;
 }
 }
 else {
-validate82.errors = [{instancePath:instancePath+"/tail_key_boundaries",schemaPath:"#/properties/tail_key_boundaries/type",keyword:"type",params:{type: "array"},schema:schema35.properties.tail_key_boundaries.type,parentSchema:schema35.properties.tail_key_boundaries,data:data4}];
+validate82.errors = [failure(instancePath+"/tail_key_boundaries", "type", {type: "array"}, schema35.properties.tail_key_boundaries, data4)];
 return false;
 }
 }
@@ -169,14 +162,13 @@ var valid0 = true;
 }
 }
 else {
-validate82.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema35.type,parentSchema:schema35,data}];
+validate82.errors = [failure(instancePath, "type", {type: "object"}, schema35, data)];
 return false;
 }
 }
 validate82.errors = vErrors;
 return errors === 0;
 }
-validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate82;
 });
 
@@ -185,28 +177,21 @@ export const requestTrackerValidator: SchemaValidator = /* @__PURE__ */ lazyVali
 const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const schema58 = {"title":"RequestTracker","type":"object","additionalProperties":false,"required":["req_id","token_len","allocated_block_ids"],"properties":{"req_id":{"type":"string","minLength":1},"token_len":{"type":"integer","minimum":0,"maximum":9007199254740991},"allocated_block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"num_saved_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"token_ids":{"type":["array","null"],"items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"has_pending_offload":{"type":"boolean"},"prefill_end_tokens":{"type":"integer","minimum":0,"maximum":9007199254740991},"partial_tail_sent":{"type":"boolean"}}};
-function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate120(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate120.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing0 = "req_id")) || (((data.token_len === undefined) || (!(func0.call(data, "token_len")))) && (missing0 = "token_len"))) || (((data.allocated_block_ids === undefined) || (!(func0.call(data, "allocated_block_ids")))) && (missing0 = "allocated_block_ids"))){
-validate120.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema58.required,parentSchema:schema58,data}];
+validate120.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema58, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((((key0 === "req_id") || (key0 === "token_len")) || (key0 === "allocated_block_ids")) || (key0 === "num_saved_tokens")) || (key0 === "token_ids")) || (key0 === "has_pending_offload")) || (key0 === "prefill_end_tokens")) || (key0 === "partial_tail_sent"))){
-validate120.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema58,data}];
+validate120.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema58, data)];
 return false;
 break;
 }
@@ -218,12 +203,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func63(data0) < 1){
-validate120.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema58.properties.req_id,data:data0}];
+validate120.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema58.properties.req_id, data0)];
 return false;
 }
 }
 else {
-validate120.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema58.properties.req_id.type,parentSchema:schema58.properties.req_id,data:data0}];
+validate120.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema58.properties.req_id, data0)];
 return false;
 }
 }
@@ -237,18 +222,18 @@ if(data.token_len !== undefined && func0.call(data, "token_len")){
 let data1 = data.token_len;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate120.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/type",keyword:"type",params:{type: "integer"},schema:schema58.properties.token_len.type,parentSchema:schema58.properties.token_len,data:data1}];
+validate120.errors = [failure(instancePath+"/token_len", "type", {type: "integer"}, schema58.properties.token_len, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate120.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema58.properties.token_len,data:data1}];
+validate120.errors = [failure(instancePath+"/token_len", "maximum", {comparison: "<=", limit: 9007199254740991}, schema58.properties.token_len, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate120.errors = [{instancePath:instancePath+"/token_len",schemaPath:"#/properties/token_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema58.properties.token_len,data:data1}];
+validate120.errors = [failure(instancePath+"/token_len", "minimum", {comparison: ">=", limit: 0}, schema58.properties.token_len, data1)];
 return false;
 }
 }
@@ -278,18 +263,18 @@ for(let i1=0; i1<len1; i1++){
 let data4 = data3[i1];
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate120.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/allocated_block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema58.properties.allocated_block_ids.items.items.type,parentSchema:schema58.properties.allocated_block_ids.items.items,data:data4}];
+validate120.errors = [failure(instancePath+"/allocated_block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema58.properties.allocated_block_ids.items.items, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate120.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/allocated_block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema58.properties.allocated_block_ids.items.items,data:data4}];
+validate120.errors = [failure(instancePath+"/allocated_block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema58.properties.allocated_block_ids.items.items, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate120.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0+"/" + i1,schemaPath:"#/properties/allocated_block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema58.properties.allocated_block_ids.items.items,data:data4}];
+validate120.errors = [failure(instancePath+"/allocated_block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema58.properties.allocated_block_ids.items.items, data4)];
 return false;
 }
 }
@@ -302,7 +287,7 @@ break;
 }
 }
 else {
-validate120.errors = [{instancePath:instancePath+"/allocated_block_ids/" + i0,schemaPath:"#/properties/allocated_block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema58.properties.allocated_block_ids.items.type,parentSchema:schema58.properties.allocated_block_ids.items,data:data3}];
+validate120.errors = [failure(instancePath+"/allocated_block_ids/" + i0, "type", {type: "array"}, schema58.properties.allocated_block_ids.items, data3)];
 return false;
 }
 }
@@ -313,7 +298,7 @@ break;
 }
 }
 else {
-validate120.errors = [{instancePath:instancePath+"/allocated_block_ids",schemaPath:"#/properties/allocated_block_ids/type",keyword:"type",params:{type: "array"},schema:schema58.properties.allocated_block_ids.type,parentSchema:schema58.properties.allocated_block_ids,data:data2}];
+validate120.errors = [failure(instancePath+"/allocated_block_ids", "type", {type: "array"}, schema58.properties.allocated_block_ids, data2)];
 return false;
 }
 }
@@ -327,18 +312,18 @@ if(data.num_saved_tokens !== undefined && func0.call(data, "num_saved_tokens")){
 let data5 = data.num_saved_tokens;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate120.errors = [{instancePath:instancePath+"/num_saved_tokens",schemaPath:"#/properties/num_saved_tokens/type",keyword:"type",params:{type: "integer"},schema:schema58.properties.num_saved_tokens.type,parentSchema:schema58.properties.num_saved_tokens,data:data5}];
+validate120.errors = [failure(instancePath+"/num_saved_tokens", "type", {type: "integer"}, schema58.properties.num_saved_tokens, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate120.errors = [{instancePath:instancePath+"/num_saved_tokens",schemaPath:"#/properties/num_saved_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema58.properties.num_saved_tokens,data:data5}];
+validate120.errors = [failure(instancePath+"/num_saved_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema58.properties.num_saved_tokens, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate120.errors = [{instancePath:instancePath+"/num_saved_tokens",schemaPath:"#/properties/num_saved_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema58.properties.num_saved_tokens,data:data5}];
+validate120.errors = [failure(instancePath+"/num_saved_tokens", "minimum", {comparison: ">=", limit: 0}, schema58.properties.num_saved_tokens, data5)];
 return false;
 }
 }
@@ -354,7 +339,7 @@ if(data.token_ids !== undefined && func0.call(data, "token_ids")){
 let data6 = data.token_ids;
 const _errs14 = errors;
 if((!(Array.isArray(data6))) && (data6 !== null)){
-validate120.errors = [{instancePath:instancePath+"/token_ids",schemaPath:"#/properties/token_ids/type",keyword:"type",params:{type: schema58.properties.token_ids.type},schema:schema58.properties.token_ids.type,parentSchema:schema58.properties.token_ids,data:data6}];
+validate120.errors = [failure(instancePath+"/token_ids", "type", {type: schema58.properties.token_ids.type}, schema58.properties.token_ids, data6)];
 return false;
 }
 if(errors === _errs14){
@@ -365,18 +350,18 @@ for(let i2=0; i2<len2; i2++){
 let data7 = data6[i2];
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate120.errors = [{instancePath:instancePath+"/token_ids/" + i2,schemaPath:"#/properties/token_ids/items/type",keyword:"type",params:{type: "integer"},schema:schema58.properties.token_ids.items.type,parentSchema:schema58.properties.token_ids.items,data:data7}];
+validate120.errors = [failure(instancePath+"/token_ids/" + i2, "type", {type: "integer"}, schema58.properties.token_ids.items, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate120.errors = [{instancePath:instancePath+"/token_ids/" + i2,schemaPath:"#/properties/token_ids/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema58.properties.token_ids.items,data:data7}];
+validate120.errors = [failure(instancePath+"/token_ids/" + i2, "maximum", {comparison: "<=", limit: 9007199254740991}, schema58.properties.token_ids.items, data7)];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate120.errors = [{instancePath:instancePath+"/token_ids/" + i2,schemaPath:"#/properties/token_ids/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema58.properties.token_ids.items,data:data7}];
+validate120.errors = [failure(instancePath+"/token_ids/" + i2, "minimum", {comparison: ">=", limit: 0}, schema58.properties.token_ids.items, data7)];
 return false;
 }
 }
@@ -399,7 +384,7 @@ if(data.has_pending_offload !== undefined && func0.call(data, "has_pending_offlo
 let data8 = data.has_pending_offload;
 const _errs18 = errors;
 if(typeof data8 !== "boolean"){
-validate120.errors = [{instancePath:instancePath+"/has_pending_offload",schemaPath:"#/properties/has_pending_offload/type",keyword:"type",params:{type: "boolean"},schema:schema58.properties.has_pending_offload.type,parentSchema:schema58.properties.has_pending_offload,data:data8}];
+validate120.errors = [failure(instancePath+"/has_pending_offload", "type", {type: "boolean"}, schema58.properties.has_pending_offload, data8)];
 return false;
 }
 var valid0 = _errs18 === errors;
@@ -412,18 +397,18 @@ if(data.prefill_end_tokens !== undefined && func0.call(data, "prefill_end_tokens
 let data9 = data.prefill_end_tokens;
 const _errs20 = errors;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-validate120.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/type",keyword:"type",params:{type: "integer"},schema:schema58.properties.prefill_end_tokens.type,parentSchema:schema58.properties.prefill_end_tokens,data:data9}];
+validate120.errors = [failure(instancePath+"/prefill_end_tokens", "type", {type: "integer"}, schema58.properties.prefill_end_tokens, data9)];
 return false;
 }
 if(errors === _errs20){
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-validate120.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema58.properties.prefill_end_tokens,data:data9}];
+validate120.errors = [failure(instancePath+"/prefill_end_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema58.properties.prefill_end_tokens, data9)];
 return false;
 }
 else {
 if(data9 < 0 || isNaN(data9)){
-validate120.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema58.properties.prefill_end_tokens,data:data9}];
+validate120.errors = [failure(instancePath+"/prefill_end_tokens", "minimum", {comparison: ">=", limit: 0}, schema58.properties.prefill_end_tokens, data9)];
 return false;
 }
 }
@@ -439,7 +424,7 @@ if(data.partial_tail_sent !== undefined && func0.call(data, "partial_tail_sent")
 let data10 = data.partial_tail_sent;
 const _errs22 = errors;
 if(typeof data10 !== "boolean"){
-validate120.errors = [{instancePath:instancePath+"/partial_tail_sent",schemaPath:"#/properties/partial_tail_sent/type",keyword:"type",params:{type: "boolean"},schema:schema58.properties.partial_tail_sent.type,parentSchema:schema58.properties.partial_tail_sent,data:data10}];
+validate120.errors = [failure(instancePath+"/partial_tail_sent", "type", {type: "boolean"}, schema58.properties.partial_tail_sent, data10)];
 return false;
 }
 var valid0 = _errs22 === errors;
@@ -458,34 +443,26 @@ var valid0 = true;
 }
 }
 else {
-validate120.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema58.type,parentSchema:schema58,data}];
+validate120.errors = [failure(instancePath, "type", {type: "object"}, schema58, data)];
 return false;
 }
 }
 validate120.errors = vErrors;
 return errors === 0;
 }
-validate120.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate120;
 });
 
 /** Whether a JSON value keeps to the schema of `BoundaryPut`. A failed check leaves its reasons in `errors`. */
 export const boundaryPutValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema23 = {"title":"BoundaryPut","x-type":"tuple","x-names":["group_id","block_id","num_tokens"],"type":"array","minItems":3,"items":false,"prefixItems":[{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":0,"maximum":9007199254740991},{"type":"integer","minimum":0,"maximum":9007199254740991}]};
-function validate56(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate56(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate56.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(Array.isArray(data)){
 if(data.length < 3){
-validate56.errors = [{instancePath,schemaPath:"#/minItems",keyword:"minItems",params:{limit: 3},schema:3,parentSchema:schema23,data}];
+validate56.errors = [failure(instancePath, "minItems", {limit: 3}, schema23, data)];
 return false;
 }
 else {
@@ -494,18 +471,18 @@ if(len0 > 0){
 let data0 = data[0];
 const _errs1 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate56.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/type",keyword:"type",params:{type: "integer"},schema:schema23.prefixItems[0].type,parentSchema:schema23.prefixItems[0],data:data0}];
+validate56.errors = [failure(instancePath+"/0", "type", {type: "integer"}, schema23.prefixItems[0], data0)];
 return false;
 }
 if(errors === _errs1){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 9007199254740991 || isNaN(data0)){
-validate56.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema23.prefixItems[0],data:data0}];
+validate56.errors = [failure(instancePath+"/0", "maximum", {comparison: "<=", limit: 9007199254740991}, schema23.prefixItems[0], data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate56.errors = [{instancePath:instancePath+"/0",schemaPath:"#/prefixItems/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema23.prefixItems[0],data:data0}];
+validate56.errors = [failure(instancePath+"/0", "minimum", {comparison: ">=", limit: 0}, schema23.prefixItems[0], data0)];
 return false;
 }
 }
@@ -518,18 +495,18 @@ if(len0 > 1){
 let data1 = data[1];
 const _errs3 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate56.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/type",keyword:"type",params:{type: "integer"},schema:schema23.prefixItems[1].type,parentSchema:schema23.prefixItems[1],data:data1}];
+validate56.errors = [failure(instancePath+"/1", "type", {type: "integer"}, schema23.prefixItems[1], data1)];
 return false;
 }
 if(errors === _errs3){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate56.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema23.prefixItems[1],data:data1}];
+validate56.errors = [failure(instancePath+"/1", "maximum", {comparison: "<=", limit: 9007199254740991}, schema23.prefixItems[1], data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate56.errors = [{instancePath:instancePath+"/1",schemaPath:"#/prefixItems/1/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema23.prefixItems[1],data:data1}];
+validate56.errors = [failure(instancePath+"/1", "minimum", {comparison: ">=", limit: 0}, schema23.prefixItems[1], data1)];
 return false;
 }
 }
@@ -542,18 +519,18 @@ if(len0 > 2){
 let data2 = data[2];
 const _errs5 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate56.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/type",keyword:"type",params:{type: "integer"},schema:schema23.prefixItems[2].type,parentSchema:schema23.prefixItems[2],data:data2}];
+validate56.errors = [failure(instancePath+"/2", "type", {type: "integer"}, schema23.prefixItems[2], data2)];
 return false;
 }
 if(errors === _errs5){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 9007199254740991 || isNaN(data2)){
-validate56.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema23.prefixItems[2],data:data2}];
+validate56.errors = [failure(instancePath+"/2", "maximum", {comparison: "<=", limit: 9007199254740991}, schema23.prefixItems[2], data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate56.errors = [{instancePath:instancePath+"/2",schemaPath:"#/prefixItems/2/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema23.prefixItems[2],data:data2}];
+validate56.errors = [failure(instancePath+"/2", "minimum", {comparison: ">=", limit: 0}, schema23.prefixItems[2], data2)];
 return false;
 }
 }
@@ -564,7 +541,7 @@ var valid0 = _errs5 === errors;
 if(valid0){
 const len1 = data.length;
 if(!(len1 <= 3)){
-validate56.errors = [{instancePath,schemaPath:"#/items",keyword:"items",params:{limit: 3},schema:false,parentSchema:schema23,data}];
+validate56.errors = [failure(instancePath, "items", {limit: 3}, schema23, data)];
 return false;
 }
 }
@@ -573,14 +550,13 @@ return false;
 }
 }
 else {
-validate56.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "array"},schema:schema23.type,parentSchema:schema23,data}];
+validate56.errors = [failure(instancePath, "type", {type: "array"}, schema23, data)];
 return false;
 }
 }
 validate56.errors = vErrors;
 return errors === 0;
 }
-validate56.evaluated = {"items":true,"dynamicProps":false,"dynamicItems":false};
 return validate56;
 });
 
@@ -592,16 +568,9 @@ const func0 = Object.prototype.hasOwnProperty;
 const func63 = codePointLength;
 const pattern3 = new RegExp("^(?:[0-9a-f]{2})+$", "u");
 const schema34 = {"title":"ReqMeta","type":"object","additionalProperties":false,"required":["req_id","token_len_chunk","block_ids","block_hashes"],"not":{"required":["can_save","load_spec"],"properties":{"can_save":{"const":true},"load_spec":{"type":"object","required":["can_load"],"properties":{"can_load":{"const":true}}}}},"x-rule":"a ReqMeta never both saves and loads: can_save and load_spec.can_load are not both true","properties":{"req_id":{"type":"string","minLength":1},"token_len_chunk":{"type":"integer","minimum":0,"maximum":9007199254740991},"block_ids":{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"block_hashes":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{2})+$","x-type":"bytes","x-rule":"a block hash of at least one byte as lower-case hex, two digits a byte"}},"can_save":{"type":["boolean","null"]},"load_spec":{"anyOf":[{"$ref":"LoadSpec"},{"type":"null"}]},"current_event":{"type":"null","x-type":"absent"},"token_ids":{"type":["array","null"],"items":{"type":"integer","minimum":0,"maximum":9007199254740991}},"token_ids_start":{"type":"integer","minimum":0,"maximum":9007199254740991},"num_prompt_tokens":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"prefill_end_tokens":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"store_job_id":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"boundary_puts":{"type":["array","null"],"items":{"$ref":"BoundaryPut"}},"completed_token_len":{"type":["integer","null"],"minimum":0,"maximum":9007199254740991},"publish_partial_tail":{"type":"boolean"}},"x-elsewhere":{"is_last_chunk":["vllm-0.27"],"partial_tail_offloads":["vllm-0.27"],"boundary_state_offloads":["vllm-0.31"]}};
-function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate81(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate81.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 const _errs1 = errors;
 const _errs2 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -687,7 +656,7 @@ var valid1 = true;
 }
 var valid0 = _errs2 === errors;
 if(valid0){
-validate81.errors = [{instancePath,schemaPath:"#/not",keyword:"not",params:{},schema:schema34.not,parentSchema:schema34,data}];
+validate81.errors = [failure(instancePath, "not", {}, schema34, data)];
 return false;
 }
 else {
@@ -705,14 +674,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing2;
 if((((((data.req_id === undefined) || (!(func0.call(data, "req_id")))) && (missing2 = "req_id")) || (((data.token_len_chunk === undefined) || (!(func0.call(data, "token_len_chunk")))) && (missing2 = "token_len_chunk"))) || (((data.block_ids === undefined) || (!(func0.call(data, "block_ids")))) && (missing2 = "block_ids"))) || (((data.block_hashes === undefined) || (!(func0.call(data, "block_hashes")))) && (missing2 = "block_hashes"))){
-validate81.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing2},schema:schema34.required,parentSchema:schema34,data}];
+validate81.errors = [failure(instancePath, "required", {missingProperty: missing2}, schema34, data)];
 return false;
 }
 else {
 const _errs7 = errors;
 for(const key0 of Object.keys(data)){
 if(!(func0.call(schema34.properties, key0))){
-validate81.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema34,data}];
+validate81.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema34, data)];
 return false;
 break;
 }
@@ -724,12 +693,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func63(data3) < 1){
-validate81.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/minLength",keyword:"minLength",params:{limit: 1},schema:1,parentSchema:schema34.properties.req_id,data:data3}];
+validate81.errors = [failure(instancePath+"/req_id", "minLength", {limit: 1}, schema34.properties.req_id, data3)];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/req_id",schemaPath:"#/properties/req_id/type",keyword:"type",params:{type: "string"},schema:schema34.properties.req_id.type,parentSchema:schema34.properties.req_id,data:data3}];
+validate81.errors = [failure(instancePath+"/req_id", "type", {type: "string"}, schema34.properties.req_id, data3)];
 return false;
 }
 }
@@ -743,18 +712,18 @@ if(data.token_len_chunk !== undefined && func0.call(data, "token_len_chunk")){
 let data4 = data.token_len_chunk;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate81.errors = [{instancePath:instancePath+"/token_len_chunk",schemaPath:"#/properties/token_len_chunk/type",keyword:"type",params:{type: "integer"},schema:schema34.properties.token_len_chunk.type,parentSchema:schema34.properties.token_len_chunk,data:data4}];
+validate81.errors = [failure(instancePath+"/token_len_chunk", "type", {type: "integer"}, schema34.properties.token_len_chunk, data4)];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate81.errors = [{instancePath:instancePath+"/token_len_chunk",schemaPath:"#/properties/token_len_chunk/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.token_len_chunk,data:data4}];
+validate81.errors = [failure(instancePath+"/token_len_chunk", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.token_len_chunk, data4)];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate81.errors = [{instancePath:instancePath+"/token_len_chunk",schemaPath:"#/properties/token_len_chunk/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.token_len_chunk,data:data4}];
+validate81.errors = [failure(instancePath+"/token_len_chunk", "minimum", {comparison: ">=", limit: 0}, schema34.properties.token_len_chunk, data4)];
 return false;
 }
 }
@@ -784,18 +753,18 @@ for(let i1=0; i1<len1; i1++){
 let data7 = data6[i1];
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate81.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/type",keyword:"type",params:{type: "integer"},schema:schema34.properties.block_ids.items.items.type,parentSchema:schema34.properties.block_ids.items.items,data:data7}];
+validate81.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "type", {type: "integer"}, schema34.properties.block_ids.items.items, data7)];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate81.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.block_ids.items.items,data:data7}];
+validate81.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.block_ids.items.items, data7)];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate81.errors = [{instancePath:instancePath+"/block_ids/" + i0+"/" + i1,schemaPath:"#/properties/block_ids/items/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.block_ids.items.items,data:data7}];
+validate81.errors = [failure(instancePath+"/block_ids/" + i0+"/" + i1, "minimum", {comparison: ">=", limit: 0}, schema34.properties.block_ids.items.items, data7)];
 return false;
 }
 }
@@ -808,7 +777,7 @@ break;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/block_ids/" + i0,schemaPath:"#/properties/block_ids/items/type",keyword:"type",params:{type: "array"},schema:schema34.properties.block_ids.items.type,parentSchema:schema34.properties.block_ids.items,data:data6}];
+validate81.errors = [failure(instancePath+"/block_ids/" + i0, "type", {type: "array"}, schema34.properties.block_ids.items, data6)];
 return false;
 }
 }
@@ -819,7 +788,7 @@ break;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/block_ids",schemaPath:"#/properties/block_ids/type",keyword:"type",params:{type: "array"},schema:schema34.properties.block_ids.type,parentSchema:schema34.properties.block_ids,data:data5}];
+validate81.errors = [failure(instancePath+"/block_ids", "type", {type: "array"}, schema34.properties.block_ids, data5)];
 return false;
 }
 }
@@ -842,12 +811,12 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data9 === "string"){
 if(!pattern3.test(data9)){
-validate81.errors = [{instancePath:instancePath+"/block_hashes/" + i2,schemaPath:"#/properties/block_hashes/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})+$"},schema:"^(?:[0-9a-f]{2})+$",parentSchema:schema34.properties.block_hashes.items,data:data9}];
+validate81.errors = [failure(instancePath+"/block_hashes/" + i2, "pattern", {pattern: "^(?:[0-9a-f]{2})+$"}, schema34.properties.block_hashes.items, data9)];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/block_hashes/" + i2,schemaPath:"#/properties/block_hashes/items/type",keyword:"type",params:{type: "string"},schema:schema34.properties.block_hashes.items.type,parentSchema:schema34.properties.block_hashes.items,data:data9}];
+validate81.errors = [failure(instancePath+"/block_hashes/" + i2, "type", {type: "string"}, schema34.properties.block_hashes.items, data9)];
 return false;
 }
 }
@@ -858,7 +827,7 @@ break;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/block_hashes",schemaPath:"#/properties/block_hashes/type",keyword:"type",params:{type: "array"},schema:schema34.properties.block_hashes.type,parentSchema:schema34.properties.block_hashes,data:data8}];
+validate81.errors = [failure(instancePath+"/block_hashes", "type", {type: "array"}, schema34.properties.block_hashes, data8)];
 return false;
 }
 }
@@ -872,7 +841,7 @@ if(data.can_save !== undefined && func0.call(data, "can_save")){
 let data10 = data.can_save;
 const _errs22 = errors;
 if((typeof data10 !== "boolean") && (data10 !== null)){
-validate81.errors = [{instancePath:instancePath+"/can_save",schemaPath:"#/properties/can_save/type",keyword:"type",params:{type: schema34.properties.can_save.type},schema:schema34.properties.can_save.type,parentSchema:schema34.properties.can_save,data:data10}];
+validate81.errors = [failure(instancePath+"/can_save", "type", {type: schema34.properties.can_save.type}, schema34.properties.can_save, data10)];
 return false;
 }
 var valid3 = _errs22 === errors;
@@ -887,7 +856,7 @@ const _errs24 = errors;
 const _errs25 = errors;
 let valid7 = false;
 const _errs26 = errors;
-if(!(validate82(data11, {instancePath:instancePath+"/load_spec",parentData:data,parentDataProperty:"load_spec",rootData,dynamicAnchors}))){
+if(!(validate82(data11, {instancePath:instancePath+"/load_spec"}))){
 vErrors = vErrors === null ? validate82.errors : vErrors.concat(validate82.errors);
 errors = vErrors.length;
 }
@@ -895,7 +864,7 @@ var _valid0 = _errs26 === errors;
 valid7 = valid7 || _valid0;
 const _errs27 = errors;
 if(data11 !== null){
-const err5 = {instancePath:instancePath+"/load_spec",schemaPath:"#/properties/load_spec/anyOf/1/type",keyword:"type",params:{type: "null"},schema:schema34.properties.load_spec.anyOf[1].type,parentSchema:schema34.properties.load_spec.anyOf[1],data:data11};
+const err5 = failure(instancePath+"/load_spec", "type", {type: "null"}, schema34.properties.load_spec.anyOf[1], data11);
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -907,7 +876,7 @@ errors++;
 var _valid0 = _errs27 === errors;
 valid7 = valid7 || _valid0;
 if(!valid7){
-const err6 = {instancePath:instancePath+"/load_spec",schemaPath:"#/properties/load_spec/anyOf",keyword:"anyOf",params:{},schema:schema34.properties.load_spec.anyOf,parentSchema:schema34.properties.load_spec,data:data11};
+const err6 = failure(instancePath+"/load_spec", "anyOf", {}, schema34.properties.load_spec, data11);
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -939,7 +908,7 @@ if(data.current_event !== undefined && func0.call(data, "current_event")){
 let data12 = data.current_event;
 const _errs29 = errors;
 if(data12 !== null){
-validate81.errors = [{instancePath:instancePath+"/current_event",schemaPath:"#/properties/current_event/type",keyword:"type",params:{type: "null"},schema:schema34.properties.current_event.type,parentSchema:schema34.properties.current_event,data:data12}];
+validate81.errors = [failure(instancePath+"/current_event", "type", {type: "null"}, schema34.properties.current_event, data12)];
 return false;
 }
 var valid3 = _errs29 === errors;
@@ -952,7 +921,7 @@ if(data.token_ids !== undefined && func0.call(data, "token_ids")){
 let data13 = data.token_ids;
 const _errs31 = errors;
 if((!(Array.isArray(data13))) && (data13 !== null)){
-validate81.errors = [{instancePath:instancePath+"/token_ids",schemaPath:"#/properties/token_ids/type",keyword:"type",params:{type: schema34.properties.token_ids.type},schema:schema34.properties.token_ids.type,parentSchema:schema34.properties.token_ids,data:data13}];
+validate81.errors = [failure(instancePath+"/token_ids", "type", {type: schema34.properties.token_ids.type}, schema34.properties.token_ids, data13)];
 return false;
 }
 if(errors === _errs31){
@@ -963,18 +932,18 @@ for(let i3=0; i3<len3; i3++){
 let data14 = data13[i3];
 const _errs33 = errors;
 if(!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))){
-validate81.errors = [{instancePath:instancePath+"/token_ids/" + i3,schemaPath:"#/properties/token_ids/items/type",keyword:"type",params:{type: "integer"},schema:schema34.properties.token_ids.items.type,parentSchema:schema34.properties.token_ids.items,data:data14}];
+validate81.errors = [failure(instancePath+"/token_ids/" + i3, "type", {type: "integer"}, schema34.properties.token_ids.items, data14)];
 return false;
 }
 if(errors === _errs33){
 if((typeof data14 == "number") && (isFinite(data14))){
 if(data14 > 9007199254740991 || isNaN(data14)){
-validate81.errors = [{instancePath:instancePath+"/token_ids/" + i3,schemaPath:"#/properties/token_ids/items/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.token_ids.items,data:data14}];
+validate81.errors = [failure(instancePath+"/token_ids/" + i3, "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.token_ids.items, data14)];
 return false;
 }
 else {
 if(data14 < 0 || isNaN(data14)){
-validate81.errors = [{instancePath:instancePath+"/token_ids/" + i3,schemaPath:"#/properties/token_ids/items/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.token_ids.items,data:data14}];
+validate81.errors = [failure(instancePath+"/token_ids/" + i3, "minimum", {comparison: ">=", limit: 0}, schema34.properties.token_ids.items, data14)];
 return false;
 }
 }
@@ -997,18 +966,18 @@ if(data.token_ids_start !== undefined && func0.call(data, "token_ids_start")){
 let data15 = data.token_ids_start;
 const _errs35 = errors;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-validate81.errors = [{instancePath:instancePath+"/token_ids_start",schemaPath:"#/properties/token_ids_start/type",keyword:"type",params:{type: "integer"},schema:schema34.properties.token_ids_start.type,parentSchema:schema34.properties.token_ids_start,data:data15}];
+validate81.errors = [failure(instancePath+"/token_ids_start", "type", {type: "integer"}, schema34.properties.token_ids_start, data15)];
 return false;
 }
 if(errors === _errs35){
 if((typeof data15 == "number") && (isFinite(data15))){
 if(data15 > 9007199254740991 || isNaN(data15)){
-validate81.errors = [{instancePath:instancePath+"/token_ids_start",schemaPath:"#/properties/token_ids_start/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.token_ids_start,data:data15}];
+validate81.errors = [failure(instancePath+"/token_ids_start", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.token_ids_start, data15)];
 return false;
 }
 else {
 if(data15 < 0 || isNaN(data15)){
-validate81.errors = [{instancePath:instancePath+"/token_ids_start",schemaPath:"#/properties/token_ids_start/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.token_ids_start,data:data15}];
+validate81.errors = [failure(instancePath+"/token_ids_start", "minimum", {comparison: ">=", limit: 0}, schema34.properties.token_ids_start, data15)];
 return false;
 }
 }
@@ -1024,18 +993,18 @@ if(data.num_prompt_tokens !== undefined && func0.call(data, "num_prompt_tokens")
 let data16 = data.num_prompt_tokens;
 const _errs37 = errors;
 if((!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))) && (data16 !== null)){
-validate81.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/type",keyword:"type",params:{type: schema34.properties.num_prompt_tokens.type},schema:schema34.properties.num_prompt_tokens.type,parentSchema:schema34.properties.num_prompt_tokens,data:data16}];
+validate81.errors = [failure(instancePath+"/num_prompt_tokens", "type", {type: schema34.properties.num_prompt_tokens.type}, schema34.properties.num_prompt_tokens, data16)];
 return false;
 }
 if(errors === _errs37){
 if((typeof data16 == "number") && (isFinite(data16))){
 if(data16 > 9007199254740991 || isNaN(data16)){
-validate81.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.num_prompt_tokens,data:data16}];
+validate81.errors = [failure(instancePath+"/num_prompt_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.num_prompt_tokens, data16)];
 return false;
 }
 else {
 if(data16 < 0 || isNaN(data16)){
-validate81.errors = [{instancePath:instancePath+"/num_prompt_tokens",schemaPath:"#/properties/num_prompt_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.num_prompt_tokens,data:data16}];
+validate81.errors = [failure(instancePath+"/num_prompt_tokens", "minimum", {comparison: ">=", limit: 0}, schema34.properties.num_prompt_tokens, data16)];
 return false;
 }
 }
@@ -1051,18 +1020,18 @@ if(data.prefill_end_tokens !== undefined && func0.call(data, "prefill_end_tokens
 let data17 = data.prefill_end_tokens;
 const _errs39 = errors;
 if((!(((typeof data17 == "number") && (!(data17 % 1) && !isNaN(data17))) && (isFinite(data17)))) && (data17 !== null)){
-validate81.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/type",keyword:"type",params:{type: schema34.properties.prefill_end_tokens.type},schema:schema34.properties.prefill_end_tokens.type,parentSchema:schema34.properties.prefill_end_tokens,data:data17}];
+validate81.errors = [failure(instancePath+"/prefill_end_tokens", "type", {type: schema34.properties.prefill_end_tokens.type}, schema34.properties.prefill_end_tokens, data17)];
 return false;
 }
 if(errors === _errs39){
 if((typeof data17 == "number") && (isFinite(data17))){
 if(data17 > 9007199254740991 || isNaN(data17)){
-validate81.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.prefill_end_tokens,data:data17}];
+validate81.errors = [failure(instancePath+"/prefill_end_tokens", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.prefill_end_tokens, data17)];
 return false;
 }
 else {
 if(data17 < 0 || isNaN(data17)){
-validate81.errors = [{instancePath:instancePath+"/prefill_end_tokens",schemaPath:"#/properties/prefill_end_tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.prefill_end_tokens,data:data17}];
+validate81.errors = [failure(instancePath+"/prefill_end_tokens", "minimum", {comparison: ">=", limit: 0}, schema34.properties.prefill_end_tokens, data17)];
 return false;
 }
 }
@@ -1078,18 +1047,18 @@ if(data.store_job_id !== undefined && func0.call(data, "store_job_id")){
 let data18 = data.store_job_id;
 const _errs41 = errors;
 if((!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))) && (data18 !== null)){
-validate81.errors = [{instancePath:instancePath+"/store_job_id",schemaPath:"#/properties/store_job_id/type",keyword:"type",params:{type: schema34.properties.store_job_id.type},schema:schema34.properties.store_job_id.type,parentSchema:schema34.properties.store_job_id,data:data18}];
+validate81.errors = [failure(instancePath+"/store_job_id", "type", {type: schema34.properties.store_job_id.type}, schema34.properties.store_job_id, data18)];
 return false;
 }
 if(errors === _errs41){
 if((typeof data18 == "number") && (isFinite(data18))){
 if(data18 > 9007199254740991 || isNaN(data18)){
-validate81.errors = [{instancePath:instancePath+"/store_job_id",schemaPath:"#/properties/store_job_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.store_job_id,data:data18}];
+validate81.errors = [failure(instancePath+"/store_job_id", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.store_job_id, data18)];
 return false;
 }
 else {
 if(data18 < 0 || isNaN(data18)){
-validate81.errors = [{instancePath:instancePath+"/store_job_id",schemaPath:"#/properties/store_job_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.store_job_id,data:data18}];
+validate81.errors = [failure(instancePath+"/store_job_id", "minimum", {comparison: ">=", limit: 0}, schema34.properties.store_job_id, data18)];
 return false;
 }
 }
@@ -1105,7 +1074,7 @@ if(data.boundary_puts !== undefined && func0.call(data, "boundary_puts")){
 let data19 = data.boundary_puts;
 const _errs43 = errors;
 if((!(Array.isArray(data19))) && (data19 !== null)){
-validate81.errors = [{instancePath:instancePath+"/boundary_puts",schemaPath:"#/properties/boundary_puts/type",keyword:"type",params:{type: schema34.properties.boundary_puts.type},schema:schema34.properties.boundary_puts.type,parentSchema:schema34.properties.boundary_puts,data:data19}];
+validate81.errors = [failure(instancePath+"/boundary_puts", "type", {type: schema34.properties.boundary_puts.type}, schema34.properties.boundary_puts, data19)];
 return false;
 }
 if(errors === _errs43){
@@ -1114,7 +1083,7 @@ var valid9 = true;
 const len4 = data19.length;
 for(let i4=0; i4<len4; i4++){
 const _errs45 = errors;
-if(!(validate56(data19[i4], {instancePath:instancePath+"/boundary_puts/" + i4,parentData:data19,parentDataProperty:i4,rootData,dynamicAnchors}))){
+if(!(validate56(data19[i4], {instancePath:instancePath+"/boundary_puts/" + i4}))){
 vErrors = vErrors === null ? validate56.errors : vErrors.concat(validate56.errors);
 errors = vErrors.length;
 }
@@ -1135,18 +1104,18 @@ if(data.completed_token_len !== undefined && func0.call(data, "completed_token_l
 let data21 = data.completed_token_len;
 const _errs46 = errors;
 if((!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))) && (data21 !== null)){
-validate81.errors = [{instancePath:instancePath+"/completed_token_len",schemaPath:"#/properties/completed_token_len/type",keyword:"type",params:{type: schema34.properties.completed_token_len.type},schema:schema34.properties.completed_token_len.type,parentSchema:schema34.properties.completed_token_len,data:data21}];
+validate81.errors = [failure(instancePath+"/completed_token_len", "type", {type: schema34.properties.completed_token_len.type}, schema34.properties.completed_token_len, data21)];
 return false;
 }
 if(errors === _errs46){
 if((typeof data21 == "number") && (isFinite(data21))){
 if(data21 > 9007199254740991 || isNaN(data21)){
-validate81.errors = [{instancePath:instancePath+"/completed_token_len",schemaPath:"#/properties/completed_token_len/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},schema:9007199254740991,parentSchema:schema34.properties.completed_token_len,data:data21}];
+validate81.errors = [failure(instancePath+"/completed_token_len", "maximum", {comparison: "<=", limit: 9007199254740991}, schema34.properties.completed_token_len, data21)];
 return false;
 }
 else {
 if(data21 < 0 || isNaN(data21)){
-validate81.errors = [{instancePath:instancePath+"/completed_token_len",schemaPath:"#/properties/completed_token_len/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema34.properties.completed_token_len,data:data21}];
+validate81.errors = [failure(instancePath+"/completed_token_len", "minimum", {comparison: ">=", limit: 0}, schema34.properties.completed_token_len, data21)];
 return false;
 }
 }
@@ -1162,7 +1131,7 @@ if(data.publish_partial_tail !== undefined && func0.call(data, "publish_partial_
 let data22 = data.publish_partial_tail;
 const _errs48 = errors;
 if(typeof data22 !== "boolean"){
-validate81.errors = [{instancePath:instancePath+"/publish_partial_tail",schemaPath:"#/properties/publish_partial_tail/type",keyword:"type",params:{type: "boolean"},schema:schema34.properties.publish_partial_tail.type,parentSchema:schema34.properties.publish_partial_tail,data:data22}];
+validate81.errors = [failure(instancePath+"/publish_partial_tail", "type", {type: "boolean"}, schema34.properties.publish_partial_tail, data22)];
 return false;
 }
 var valid3 = _errs48 === errors;
@@ -1188,13 +1157,12 @@ var valid3 = true;
 }
 }
 else {
-validate81.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema34.type,parentSchema:schema34,data}];
+validate81.errors = [failure(instancePath, "type", {type: "object"}, schema34, data)];
 return false;
 }
 }
 validate81.errors = vErrors;
 return errors === 0;
 }
-validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate81;
 });

@@ -2,34 +2,27 @@
 // Schemas: sha256 f2c10dd7781332a38cc3dad4f68a2ca698dcd6f08e29d5c045d7a2a2cae1fd5c
 
 // @ts-nocheck: ajv made the JavaScript in here; only what is exported is typed.
-import { lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
+import { failure, lazyValidator, type SchemaValidator } from "../../../src/wire/lazy-validator.js";
 
 /** Whether a JSON value keeps to the schema of `SidecarCommand`. A failed check leaves its reasons in `errors`. */
 export const sidecarCommandValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema62 = {"title":"SidecarCommand","type":"object","additionalProperties":false,"required":["request_id","alone"],"properties":{"request_id":{"type":"integer","minimum":0,"maximum":4294967295},"alone":{"type":"boolean"}}};
-function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate124(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate124.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.request_id === undefined) || (!(func0.call(data, "request_id")))) && (missing0 = "request_id")) || (((data.alone === undefined) || (!(func0.call(data, "alone")))) && (missing0 = "alone"))){
-validate124.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema62.required,parentSchema:schema62,data}];
+validate124.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema62, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "request_id") || (key0 === "alone"))){
-validate124.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema62,data}];
+validate124.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema62, data)];
 return false;
 break;
 }
@@ -39,18 +32,18 @@ if(data.request_id !== undefined && func0.call(data, "request_id")){
 let data0 = data.request_id;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate124.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/type",keyword:"type",params:{type: "integer"},schema:schema62.properties.request_id.type,parentSchema:schema62.properties.request_id,data:data0}];
+validate124.errors = [failure(instancePath+"/request_id", "type", {type: "integer"}, schema62.properties.request_id, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate124.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema62.properties.request_id,data:data0}];
+validate124.errors = [failure(instancePath+"/request_id", "maximum", {comparison: "<=", limit: 4294967295}, schema62.properties.request_id, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate124.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema62.properties.request_id,data:data0}];
+validate124.errors = [failure(instancePath+"/request_id", "minimum", {comparison: ">=", limit: 0}, schema62.properties.request_id, data0)];
 return false;
 }
 }
@@ -66,7 +59,7 @@ if(data.alone !== undefined && func0.call(data, "alone")){
 let data1 = data.alone;
 const _errs4 = errors;
 if(typeof data1 !== "boolean"){
-validate124.errors = [{instancePath:instancePath+"/alone",schemaPath:"#/properties/alone/type",keyword:"type",params:{type: "boolean"},schema:schema62.properties.alone.type,parentSchema:schema62.properties.alone,data:data1}];
+validate124.errors = [failure(instancePath+"/alone", "type", {type: "boolean"}, schema62.properties.alone, data1)];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -79,14 +72,13 @@ var valid0 = true;
 }
 }
 else {
-validate124.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema62.type,parentSchema:schema62,data}];
+validate124.errors = [failure(instancePath, "type", {type: "object"}, schema62, data)];
 return false;
 }
 }
 validate124.errors = vErrors;
 return errors === 0;
 }
-validate124.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate124;
 });
 
@@ -94,28 +86,21 @@ return validate124;
 export const sidecarReplyValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema63 = {"title":"SidecarReply","type":"object","additionalProperties":false,"required":["request_id","failed"],"properties":{"request_id":{"type":"integer","minimum":0,"maximum":4294967295},"failed":{"type":"boolean"}}};
-function validate125(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate125(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate125.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.request_id === undefined) || (!(func0.call(data, "request_id")))) && (missing0 = "request_id")) || (((data.failed === undefined) || (!(func0.call(data, "failed")))) && (missing0 = "failed"))){
-validate125.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema63.required,parentSchema:schema63,data}];
+validate125.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema63, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "request_id") || (key0 === "failed"))){
-validate125.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema63,data}];
+validate125.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema63, data)];
 return false;
 break;
 }
@@ -125,18 +110,18 @@ if(data.request_id !== undefined && func0.call(data, "request_id")){
 let data0 = data.request_id;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate125.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/type",keyword:"type",params:{type: "integer"},schema:schema63.properties.request_id.type,parentSchema:schema63.properties.request_id,data:data0}];
+validate125.errors = [failure(instancePath+"/request_id", "type", {type: "integer"}, schema63.properties.request_id, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate125.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema63.properties.request_id,data:data0}];
+validate125.errors = [failure(instancePath+"/request_id", "maximum", {comparison: "<=", limit: 4294967295}, schema63.properties.request_id, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate125.errors = [{instancePath:instancePath+"/request_id",schemaPath:"#/properties/request_id/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema63.properties.request_id,data:data0}];
+validate125.errors = [failure(instancePath+"/request_id", "minimum", {comparison: ">=", limit: 0}, schema63.properties.request_id, data0)];
 return false;
 }
 }
@@ -152,7 +137,7 @@ if(data.failed !== undefined && func0.call(data, "failed")){
 let data1 = data.failed;
 const _errs4 = errors;
 if(typeof data1 !== "boolean"){
-validate125.errors = [{instancePath:instancePath+"/failed",schemaPath:"#/properties/failed/type",keyword:"type",params:{type: "boolean"},schema:schema63.properties.failed.type,parentSchema:schema63.properties.failed,data:data1}];
+validate125.errors = [failure(instancePath+"/failed", "type", {type: "boolean"}, schema63.properties.failed, data1)];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -165,14 +150,13 @@ var valid0 = true;
 }
 }
 else {
-validate125.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema63.type,parentSchema:schema63,data}];
+validate125.errors = [failure(instancePath, "type", {type: "object"}, schema63, data)];
 return false;
 }
 }
 validate125.errors = vErrors;
 return errors === 0;
 }
-validate125.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate125;
 });
 
@@ -181,28 +165,21 @@ export const sidecarFailureValidator: SchemaValidator = /* @__PURE__ */ lazyVali
 const func0 = Object.prototype.hasOwnProperty;
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema64 = {"title":"SidecarFailure","type":"object","additionalProperties":false,"required":["message"],"properties":{"message":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate126(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate126.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.message === undefined) || (!(func0.call(data, "message")))) && (missing0 = "message")){
-validate126.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema64.required,parentSchema:schema64,data}];
+validate126.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema64, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "message")){
-validate126.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema64,data}];
+validate126.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema64, data)];
 return false;
 break;
 }
@@ -214,12 +191,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern14.test(data0)){
-validate126.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema64.properties.message,data:data0}];
+validate126.errors = [failure(instancePath+"/message", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema64.properties.message, data0)];
 return false;
 }
 }
 else {
-validate126.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"},schema:schema64.properties.message.type,parentSchema:schema64.properties.message,data:data0}];
+validate126.errors = [failure(instancePath+"/message", "type", {type: "string"}, schema64.properties.message, data0)];
 return false;
 }
 }
@@ -228,14 +205,13 @@ return false;
 }
 }
 else {
-validate126.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema64.type,parentSchema:schema64,data}];
+validate126.errors = [failure(instancePath, "type", {type: "object"}, schema64, data)];
 return false;
 }
 }
 validate126.errors = vErrors;
 return errors === 0;
 }
-validate126.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate126;
 });
 
@@ -244,28 +220,21 @@ export const sidecarCodesValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema65 = {"title":"SidecarCodes","type":"object","additionalProperties":false,"required":["codes"],"properties":{"codes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate127(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate127(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate127.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.codes === undefined) || (!(func0.call(data, "codes")))) && (missing0 = "codes")){
-validate127.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema65.required,parentSchema:schema65,data}];
+validate127.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema65, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "codes")){
-validate127.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema65,data}];
+validate127.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema65, data)];
 return false;
 break;
 }
@@ -277,12 +246,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern14.test(data0)){
-validate127.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema65.properties.codes,data:data0}];
+validate127.errors = [failure(instancePath+"/codes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema65.properties.codes, data0)];
 return false;
 }
 }
 else {
-validate127.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/type",keyword:"type",params:{type: "string"},schema:schema65.properties.codes.type,parentSchema:schema65.properties.codes,data:data0}];
+validate127.errors = [failure(instancePath+"/codes", "type", {type: "string"}, schema65.properties.codes, data0)];
 return false;
 }
 }
@@ -291,14 +260,13 @@ return false;
 }
 }
 else {
-validate127.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema65.type,parentSchema:schema65,data}];
+validate127.errors = [failure(instancePath, "type", {type: "object"}, schema65, data)];
 return false;
 }
 }
 validate127.errors = vErrors;
 return errors === 0;
 }
-validate127.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate127;
 });
 
@@ -307,28 +275,21 @@ export const sidecarSizesValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema66 = {"title":"SidecarSizes","type":"object","additionalProperties":false,"required":["sizes"],"properties":{"sizes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate128(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate128(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate128.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes")){
-validate128.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema66.required,parentSchema:schema66,data}];
+validate128.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema66, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "sizes")){
-validate128.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema66,data}];
+validate128.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema66, data)];
 return false;
 break;
 }
@@ -340,12 +301,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern14.test(data0)){
-validate128.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema66.properties.sizes,data:data0}];
+validate128.errors = [failure(instancePath+"/sizes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema66.properties.sizes, data0)];
 return false;
 }
 }
 else {
-validate128.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "string"},schema:schema66.properties.sizes.type,parentSchema:schema66.properties.sizes,data:data0}];
+validate128.errors = [failure(instancePath+"/sizes", "type", {type: "string"}, schema66.properties.sizes, data0)];
 return false;
 }
 }
@@ -354,14 +315,13 @@ return false;
 }
 }
 else {
-validate128.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema66.type,parentSchema:schema66,data}];
+validate128.errors = [failure(instancePath, "type", {type: "object"}, schema66, data)];
 return false;
 }
 }
 validate128.errors = vErrors;
 return errors === 0;
 }
-validate128.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate128;
 });
 
@@ -371,28 +331,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const pattern9 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema67 = {"title":"SidecarSetup","type":"object","additionalProperties":false,"required":["global_segment_size","local_buffer_size","local_hostname","metadata_server","protocol","rdma_devices","master_server_address","tenant_id"],"properties":{"global_segment_size":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"local_buffer_size":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"local_hostname":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"metadata_server":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"protocol":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"rdma_devices":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"master_server_address":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"tenant_id":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate129(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate129(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate129.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((data.global_segment_size === undefined) || (!(func0.call(data, "global_segment_size")))) && (missing0 = "global_segment_size")) || (((data.local_buffer_size === undefined) || (!(func0.call(data, "local_buffer_size")))) && (missing0 = "local_buffer_size"))) || (((data.local_hostname === undefined) || (!(func0.call(data, "local_hostname")))) && (missing0 = "local_hostname"))) || (((data.metadata_server === undefined) || (!(func0.call(data, "metadata_server")))) && (missing0 = "metadata_server"))) || (((data.protocol === undefined) || (!(func0.call(data, "protocol")))) && (missing0 = "protocol"))) || (((data.rdma_devices === undefined) || (!(func0.call(data, "rdma_devices")))) && (missing0 = "rdma_devices"))) || (((data.master_server_address === undefined) || (!(func0.call(data, "master_server_address")))) && (missing0 = "master_server_address"))) || (((data.tenant_id === undefined) || (!(func0.call(data, "tenant_id")))) && (missing0 = "tenant_id"))){
-validate129.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema67.required,parentSchema:schema67,data}];
+validate129.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema67, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((((((key0 === "global_segment_size") || (key0 === "local_buffer_size")) || (key0 === "local_hostname")) || (key0 === "metadata_server")) || (key0 === "protocol")) || (key0 === "rdma_devices")) || (key0 === "master_server_address")) || (key0 === "tenant_id"))){
-validate129.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema67,data}];
+validate129.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema67, data)];
 return false;
 break;
 }
@@ -404,12 +357,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern9.test(data0)){
-validate129.errors = [{instancePath:instancePath+"/global_segment_size",schemaPath:"#/properties/global_segment_size/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema67.properties.global_segment_size,data:data0}];
+validate129.errors = [failure(instancePath+"/global_segment_size", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema67.properties.global_segment_size, data0)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/global_segment_size",schemaPath:"#/properties/global_segment_size/type",keyword:"type",params:{type: "string"},schema:schema67.properties.global_segment_size.type,parentSchema:schema67.properties.global_segment_size,data:data0}];
+validate129.errors = [failure(instancePath+"/global_segment_size", "type", {type: "string"}, schema67.properties.global_segment_size, data0)];
 return false;
 }
 }
@@ -425,12 +378,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern9.test(data1)){
-validate129.errors = [{instancePath:instancePath+"/local_buffer_size",schemaPath:"#/properties/local_buffer_size/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema67.properties.local_buffer_size,data:data1}];
+validate129.errors = [failure(instancePath+"/local_buffer_size", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema67.properties.local_buffer_size, data1)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/local_buffer_size",schemaPath:"#/properties/local_buffer_size/type",keyword:"type",params:{type: "string"},schema:schema67.properties.local_buffer_size.type,parentSchema:schema67.properties.local_buffer_size,data:data1}];
+validate129.errors = [failure(instancePath+"/local_buffer_size", "type", {type: "string"}, schema67.properties.local_buffer_size, data1)];
 return false;
 }
 }
@@ -446,12 +399,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern14.test(data2)){
-validate129.errors = [{instancePath:instancePath+"/local_hostname",schemaPath:"#/properties/local_hostname/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema67.properties.local_hostname,data:data2}];
+validate129.errors = [failure(instancePath+"/local_hostname", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema67.properties.local_hostname, data2)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/local_hostname",schemaPath:"#/properties/local_hostname/type",keyword:"type",params:{type: "string"},schema:schema67.properties.local_hostname.type,parentSchema:schema67.properties.local_hostname,data:data2}];
+validate129.errors = [failure(instancePath+"/local_hostname", "type", {type: "string"}, schema67.properties.local_hostname, data2)];
 return false;
 }
 }
@@ -467,12 +420,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern14.test(data3)){
-validate129.errors = [{instancePath:instancePath+"/metadata_server",schemaPath:"#/properties/metadata_server/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema67.properties.metadata_server,data:data3}];
+validate129.errors = [failure(instancePath+"/metadata_server", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema67.properties.metadata_server, data3)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/metadata_server",schemaPath:"#/properties/metadata_server/type",keyword:"type",params:{type: "string"},schema:schema67.properties.metadata_server.type,parentSchema:schema67.properties.metadata_server,data:data3}];
+validate129.errors = [failure(instancePath+"/metadata_server", "type", {type: "string"}, schema67.properties.metadata_server, data3)];
 return false;
 }
 }
@@ -488,12 +441,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern14.test(data4)){
-validate129.errors = [{instancePath:instancePath+"/protocol",schemaPath:"#/properties/protocol/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema67.properties.protocol,data:data4}];
+validate129.errors = [failure(instancePath+"/protocol", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema67.properties.protocol, data4)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/protocol",schemaPath:"#/properties/protocol/type",keyword:"type",params:{type: "string"},schema:schema67.properties.protocol.type,parentSchema:schema67.properties.protocol,data:data4}];
+validate129.errors = [failure(instancePath+"/protocol", "type", {type: "string"}, schema67.properties.protocol, data4)];
 return false;
 }
 }
@@ -509,12 +462,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(!pattern14.test(data5)){
-validate129.errors = [{instancePath:instancePath+"/rdma_devices",schemaPath:"#/properties/rdma_devices/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema67.properties.rdma_devices,data:data5}];
+validate129.errors = [failure(instancePath+"/rdma_devices", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema67.properties.rdma_devices, data5)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/rdma_devices",schemaPath:"#/properties/rdma_devices/type",keyword:"type",params:{type: "string"},schema:schema67.properties.rdma_devices.type,parentSchema:schema67.properties.rdma_devices,data:data5}];
+validate129.errors = [failure(instancePath+"/rdma_devices", "type", {type: "string"}, schema67.properties.rdma_devices, data5)];
 return false;
 }
 }
@@ -530,12 +483,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern14.test(data6)){
-validate129.errors = [{instancePath:instancePath+"/master_server_address",schemaPath:"#/properties/master_server_address/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema67.properties.master_server_address,data:data6}];
+validate129.errors = [failure(instancePath+"/master_server_address", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema67.properties.master_server_address, data6)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/master_server_address",schemaPath:"#/properties/master_server_address/type",keyword:"type",params:{type: "string"},schema:schema67.properties.master_server_address.type,parentSchema:schema67.properties.master_server_address,data:data6}];
+validate129.errors = [failure(instancePath+"/master_server_address", "type", {type: "string"}, schema67.properties.master_server_address, data6)];
 return false;
 }
 }
@@ -551,12 +504,12 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(!pattern14.test(data7)){
-validate129.errors = [{instancePath:instancePath+"/tenant_id",schemaPath:"#/properties/tenant_id/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema67.properties.tenant_id,data:data7}];
+validate129.errors = [failure(instancePath+"/tenant_id", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema67.properties.tenant_id, data7)];
 return false;
 }
 }
 else {
-validate129.errors = [{instancePath:instancePath+"/tenant_id",schemaPath:"#/properties/tenant_id/type",keyword:"type",params:{type: "string"},schema:schema67.properties.tenant_id.type,parentSchema:schema67.properties.tenant_id,data:data7}];
+validate129.errors = [failure(instancePath+"/tenant_id", "type", {type: "string"}, schema67.properties.tenant_id, data7)];
 return false;
 }
 }
@@ -576,14 +529,13 @@ var valid0 = true;
 }
 }
 else {
-validate129.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema67.type,parentSchema:schema67,data}];
+validate129.errors = [failure(instancePath, "type", {type: "object"}, schema67, data)];
 return false;
 }
 }
 validate129.errors = vErrors;
 return errors === 0;
 }
-validate129.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate129;
 });
 
@@ -592,28 +544,21 @@ export const sidecarSetupReplyValidator: SchemaValidator = /* @__PURE__ */ lazyV
 const func0 = Object.prototype.hasOwnProperty;
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema68 = {"title":"SidecarSetupReply","type":"object","additionalProperties":false,"required":["codes","hostname","version"],"properties":{"codes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"hostname":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"version":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate130(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate130(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate130.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.codes === undefined) || (!(func0.call(data, "codes")))) && (missing0 = "codes")) || (((data.hostname === undefined) || (!(func0.call(data, "hostname")))) && (missing0 = "hostname"))) || (((data.version === undefined) || (!(func0.call(data, "version")))) && (missing0 = "version"))){
-validate130.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema68.required,parentSchema:schema68,data}];
+validate130.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema68, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((key0 === "codes") || (key0 === "hostname")) || (key0 === "version"))){
-validate130.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema68,data}];
+validate130.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema68, data)];
 return false;
 break;
 }
@@ -625,12 +570,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern14.test(data0)){
-validate130.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema68.properties.codes,data:data0}];
+validate130.errors = [failure(instancePath+"/codes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema68.properties.codes, data0)];
 return false;
 }
 }
 else {
-validate130.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/type",keyword:"type",params:{type: "string"},schema:schema68.properties.codes.type,parentSchema:schema68.properties.codes,data:data0}];
+validate130.errors = [failure(instancePath+"/codes", "type", {type: "string"}, schema68.properties.codes, data0)];
 return false;
 }
 }
@@ -646,12 +591,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate130.errors = [{instancePath:instancePath+"/hostname",schemaPath:"#/properties/hostname/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema68.properties.hostname,data:data1}];
+validate130.errors = [failure(instancePath+"/hostname", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema68.properties.hostname, data1)];
 return false;
 }
 }
 else {
-validate130.errors = [{instancePath:instancePath+"/hostname",schemaPath:"#/properties/hostname/type",keyword:"type",params:{type: "string"},schema:schema68.properties.hostname.type,parentSchema:schema68.properties.hostname,data:data1}];
+validate130.errors = [failure(instancePath+"/hostname", "type", {type: "string"}, schema68.properties.hostname, data1)];
 return false;
 }
 }
@@ -667,12 +612,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern14.test(data2)){
-validate130.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema68.properties.version,data:data2}];
+validate130.errors = [failure(instancePath+"/version", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema68.properties.version, data2)];
 return false;
 }
 }
 else {
-validate130.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},schema:schema68.properties.version.type,parentSchema:schema68.properties.version,data:data2}];
+validate130.errors = [failure(instancePath+"/version", "type", {type: "string"}, schema68.properties.version, data2)];
 return false;
 }
 }
@@ -687,14 +632,13 @@ var valid0 = true;
 }
 }
 else {
-validate130.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema68.type,parentSchema:schema68,data}];
+validate130.errors = [failure(instancePath, "type", {type: "object"}, schema68, data)];
 return false;
 }
 }
 validate130.errors = vErrors;
 return errors === 0;
 }
-validate130.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate130;
 });
 
@@ -703,28 +647,21 @@ export const sidecarRegisterValidator: SchemaValidator = /* @__PURE__ */ lazyVal
 const func0 = Object.prototype.hasOwnProperty;
 const pattern9 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const schema69 = {"title":"SidecarRegister","type":"object","additionalProperties":false,"required":["region","owner","descriptor","size","inode"],"properties":{"region":{"type":"integer","minimum":0,"maximum":4294967295},"owner":{"type":"integer","minimum":0,"maximum":4294967295},"descriptor":{"type":"integer","minimum":0,"maximum":4294967295},"size":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"inode":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"}}};
-function validate131(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate131(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate131.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.region === undefined) || (!(func0.call(data, "region")))) && (missing0 = "region")) || (((data.owner === undefined) || (!(func0.call(data, "owner")))) && (missing0 = "owner"))) || (((data.descriptor === undefined) || (!(func0.call(data, "descriptor")))) && (missing0 = "descriptor"))) || (((data.size === undefined) || (!(func0.call(data, "size")))) && (missing0 = "size"))) || (((data.inode === undefined) || (!(func0.call(data, "inode")))) && (missing0 = "inode"))){
-validate131.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema69.required,parentSchema:schema69,data}];
+validate131.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema69, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((key0 === "region") || (key0 === "owner")) || (key0 === "descriptor")) || (key0 === "size")) || (key0 === "inode"))){
-validate131.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema69,data}];
+validate131.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema69, data)];
 return false;
 break;
 }
@@ -734,18 +671,18 @@ if(data.region !== undefined && func0.call(data, "region")){
 let data0 = data.region;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate131.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/type",keyword:"type",params:{type: "integer"},schema:schema69.properties.region.type,parentSchema:schema69.properties.region,data:data0}];
+validate131.errors = [failure(instancePath+"/region", "type", {type: "integer"}, schema69.properties.region, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate131.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema69.properties.region,data:data0}];
+validate131.errors = [failure(instancePath+"/region", "maximum", {comparison: "<=", limit: 4294967295}, schema69.properties.region, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate131.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema69.properties.region,data:data0}];
+validate131.errors = [failure(instancePath+"/region", "minimum", {comparison: ">=", limit: 0}, schema69.properties.region, data0)];
 return false;
 }
 }
@@ -761,18 +698,18 @@ if(data.owner !== undefined && func0.call(data, "owner")){
 let data1 = data.owner;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate131.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/type",keyword:"type",params:{type: "integer"},schema:schema69.properties.owner.type,parentSchema:schema69.properties.owner,data:data1}];
+validate131.errors = [failure(instancePath+"/owner", "type", {type: "integer"}, schema69.properties.owner, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate131.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema69.properties.owner,data:data1}];
+validate131.errors = [failure(instancePath+"/owner", "maximum", {comparison: "<=", limit: 4294967295}, schema69.properties.owner, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate131.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema69.properties.owner,data:data1}];
+validate131.errors = [failure(instancePath+"/owner", "minimum", {comparison: ">=", limit: 0}, schema69.properties.owner, data1)];
 return false;
 }
 }
@@ -788,18 +725,18 @@ if(data.descriptor !== undefined && func0.call(data, "descriptor")){
 let data2 = data.descriptor;
 const _errs6 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate131.errors = [{instancePath:instancePath+"/descriptor",schemaPath:"#/properties/descriptor/type",keyword:"type",params:{type: "integer"},schema:schema69.properties.descriptor.type,parentSchema:schema69.properties.descriptor,data:data2}];
+validate131.errors = [failure(instancePath+"/descriptor", "type", {type: "integer"}, schema69.properties.descriptor, data2)];
 return false;
 }
 if(errors === _errs6){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 4294967295 || isNaN(data2)){
-validate131.errors = [{instancePath:instancePath+"/descriptor",schemaPath:"#/properties/descriptor/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema69.properties.descriptor,data:data2}];
+validate131.errors = [failure(instancePath+"/descriptor", "maximum", {comparison: "<=", limit: 4294967295}, schema69.properties.descriptor, data2)];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate131.errors = [{instancePath:instancePath+"/descriptor",schemaPath:"#/properties/descriptor/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema69.properties.descriptor,data:data2}];
+validate131.errors = [failure(instancePath+"/descriptor", "minimum", {comparison: ">=", limit: 0}, schema69.properties.descriptor, data2)];
 return false;
 }
 }
@@ -817,12 +754,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern9.test(data3)){
-validate131.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema69.properties.size,data:data3}];
+validate131.errors = [failure(instancePath+"/size", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema69.properties.size, data3)];
 return false;
 }
 }
 else {
-validate131.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/type",keyword:"type",params:{type: "string"},schema:schema69.properties.size.type,parentSchema:schema69.properties.size,data:data3}];
+validate131.errors = [failure(instancePath+"/size", "type", {type: "string"}, schema69.properties.size, data3)];
 return false;
 }
 }
@@ -838,12 +775,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern9.test(data4)){
-validate131.errors = [{instancePath:instancePath+"/inode",schemaPath:"#/properties/inode/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema69.properties.inode,data:data4}];
+validate131.errors = [failure(instancePath+"/inode", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema69.properties.inode, data4)];
 return false;
 }
 }
 else {
-validate131.errors = [{instancePath:instancePath+"/inode",schemaPath:"#/properties/inode/type",keyword:"type",params:{type: "string"},schema:schema69.properties.inode.type,parentSchema:schema69.properties.inode,data:data4}];
+validate131.errors = [failure(instancePath+"/inode", "type", {type: "string"}, schema69.properties.inode, data4)];
 return false;
 }
 }
@@ -860,14 +797,13 @@ var valid0 = true;
 }
 }
 else {
-validate131.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema69.type,parentSchema:schema69,data}];
+validate131.errors = [failure(instancePath, "type", {type: "object"}, schema69, data)];
 return false;
 }
 }
 validate131.errors = vErrors;
 return errors === 0;
 }
-validate131.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate131;
 });
 
@@ -875,28 +811,21 @@ return validate131;
 export const sidecarUnregisterValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema70 = {"title":"SidecarUnregister","type":"object","additionalProperties":false,"required":["region"],"properties":{"region":{"type":"integer","minimum":0,"maximum":4294967295}}};
-function validate132(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate132(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate132.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.region === undefined) || (!(func0.call(data, "region")))) && (missing0 = "region")){
-validate132.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema70.required,parentSchema:schema70,data}];
+validate132.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema70, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "region")){
-validate132.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema70,data}];
+validate132.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema70, data)];
 return false;
 break;
 }
@@ -906,18 +835,18 @@ if(data.region !== undefined && func0.call(data, "region")){
 let data0 = data.region;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate132.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/type",keyword:"type",params:{type: "integer"},schema:schema70.properties.region.type,parentSchema:schema70.properties.region,data:data0}];
+validate132.errors = [failure(instancePath+"/region", "type", {type: "integer"}, schema70.properties.region, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate132.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema70.properties.region,data:data0}];
+validate132.errors = [failure(instancePath+"/region", "maximum", {comparison: "<=", limit: 4294967295}, schema70.properties.region, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate132.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema70.properties.region,data:data0}];
+validate132.errors = [failure(instancePath+"/region", "minimum", {comparison: ">=", limit: 0}, schema70.properties.region, data0)];
 return false;
 }
 }
@@ -928,14 +857,13 @@ return false;
 }
 }
 else {
-validate132.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema70.type,parentSchema:schema70,data}];
+validate132.errors = [failure(instancePath, "type", {type: "object"}, schema70, data)];
 return false;
 }
 }
 validate132.errors = vErrors;
 return errors === 0;
 }
-validate132.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate132;
 });
 
@@ -945,28 +873,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const pattern9 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema71 = {"title":"SidecarKeys","type":"object","additionalProperties":false,"required":["key_count","key_length","key_ends","region","offset","size","keys"],"properties":{"key_count":{"type":"integer","minimum":0,"maximum":4294967295},"key_length":{"type":"integer","minimum":0,"maximum":4294967295},"key_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"region":{"type":"integer","minimum":0,"maximum":4294967295},"offset":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"size":{"type":"integer","minimum":0,"maximum":4294967295},"keys":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate133(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate133(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate133.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((data.key_count === undefined) || (!(func0.call(data, "key_count")))) && (missing0 = "key_count")) || (((data.key_length === undefined) || (!(func0.call(data, "key_length")))) && (missing0 = "key_length"))) || (((data.key_ends === undefined) || (!(func0.call(data, "key_ends")))) && (missing0 = "key_ends"))) || (((data.region === undefined) || (!(func0.call(data, "region")))) && (missing0 = "region"))) || (((data.offset === undefined) || (!(func0.call(data, "offset")))) && (missing0 = "offset"))) || (((data.size === undefined) || (!(func0.call(data, "size")))) && (missing0 = "size"))) || (((data.keys === undefined) || (!(func0.call(data, "keys")))) && (missing0 = "keys"))){
-validate133.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema71.required,parentSchema:schema71,data}];
+validate133.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema71, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "key_count") || (key0 === "key_length")) || (key0 === "key_ends")) || (key0 === "region")) || (key0 === "offset")) || (key0 === "size")) || (key0 === "keys"))){
-validate133.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema71,data}];
+validate133.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema71, data)];
 return false;
 break;
 }
@@ -976,18 +897,18 @@ if(data.key_count !== undefined && func0.call(data, "key_count")){
 let data0 = data.key_count;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate133.errors = [{instancePath:instancePath+"/key_count",schemaPath:"#/properties/key_count/type",keyword:"type",params:{type: "integer"},schema:schema71.properties.key_count.type,parentSchema:schema71.properties.key_count,data:data0}];
+validate133.errors = [failure(instancePath+"/key_count", "type", {type: "integer"}, schema71.properties.key_count, data0)];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 4294967295 || isNaN(data0)){
-validate133.errors = [{instancePath:instancePath+"/key_count",schemaPath:"#/properties/key_count/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema71.properties.key_count,data:data0}];
+validate133.errors = [failure(instancePath+"/key_count", "maximum", {comparison: "<=", limit: 4294967295}, schema71.properties.key_count, data0)];
 return false;
 }
 else {
 if(data0 < 0 || isNaN(data0)){
-validate133.errors = [{instancePath:instancePath+"/key_count",schemaPath:"#/properties/key_count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema71.properties.key_count,data:data0}];
+validate133.errors = [failure(instancePath+"/key_count", "minimum", {comparison: ">=", limit: 0}, schema71.properties.key_count, data0)];
 return false;
 }
 }
@@ -1003,18 +924,18 @@ if(data.key_length !== undefined && func0.call(data, "key_length")){
 let data1 = data.key_length;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate133.errors = [{instancePath:instancePath+"/key_length",schemaPath:"#/properties/key_length/type",keyword:"type",params:{type: "integer"},schema:schema71.properties.key_length.type,parentSchema:schema71.properties.key_length,data:data1}];
+validate133.errors = [failure(instancePath+"/key_length", "type", {type: "integer"}, schema71.properties.key_length, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate133.errors = [{instancePath:instancePath+"/key_length",schemaPath:"#/properties/key_length/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema71.properties.key_length,data:data1}];
+validate133.errors = [failure(instancePath+"/key_length", "maximum", {comparison: "<=", limit: 4294967295}, schema71.properties.key_length, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate133.errors = [{instancePath:instancePath+"/key_length",schemaPath:"#/properties/key_length/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema71.properties.key_length,data:data1}];
+validate133.errors = [failure(instancePath+"/key_length", "minimum", {comparison: ">=", limit: 0}, schema71.properties.key_length, data1)];
 return false;
 }
 }
@@ -1032,12 +953,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern14.test(data2)){
-validate133.errors = [{instancePath:instancePath+"/key_ends",schemaPath:"#/properties/key_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema71.properties.key_ends,data:data2}];
+validate133.errors = [failure(instancePath+"/key_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema71.properties.key_ends, data2)];
 return false;
 }
 }
 else {
-validate133.errors = [{instancePath:instancePath+"/key_ends",schemaPath:"#/properties/key_ends/type",keyword:"type",params:{type: "string"},schema:schema71.properties.key_ends.type,parentSchema:schema71.properties.key_ends,data:data2}];
+validate133.errors = [failure(instancePath+"/key_ends", "type", {type: "string"}, schema71.properties.key_ends, data2)];
 return false;
 }
 }
@@ -1051,18 +972,18 @@ if(data.region !== undefined && func0.call(data, "region")){
 let data3 = data.region;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate133.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/type",keyword:"type",params:{type: "integer"},schema:schema71.properties.region.type,parentSchema:schema71.properties.region,data:data3}];
+validate133.errors = [failure(instancePath+"/region", "type", {type: "integer"}, schema71.properties.region, data3)];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 4294967295 || isNaN(data3)){
-validate133.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema71.properties.region,data:data3}];
+validate133.errors = [failure(instancePath+"/region", "maximum", {comparison: "<=", limit: 4294967295}, schema71.properties.region, data3)];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate133.errors = [{instancePath:instancePath+"/region",schemaPath:"#/properties/region/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema71.properties.region,data:data3}];
+validate133.errors = [failure(instancePath+"/region", "minimum", {comparison: ">=", limit: 0}, schema71.properties.region, data3)];
 return false;
 }
 }
@@ -1080,12 +1001,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern9.test(data4)){
-validate133.errors = [{instancePath:instancePath+"/offset",schemaPath:"#/properties/offset/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema71.properties.offset,data:data4}];
+validate133.errors = [failure(instancePath+"/offset", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema71.properties.offset, data4)];
 return false;
 }
 }
 else {
-validate133.errors = [{instancePath:instancePath+"/offset",schemaPath:"#/properties/offset/type",keyword:"type",params:{type: "string"},schema:schema71.properties.offset.type,parentSchema:schema71.properties.offset,data:data4}];
+validate133.errors = [failure(instancePath+"/offset", "type", {type: "string"}, schema71.properties.offset, data4)];
 return false;
 }
 }
@@ -1099,18 +1020,18 @@ if(data.size !== undefined && func0.call(data, "size")){
 let data5 = data.size;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate133.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/type",keyword:"type",params:{type: "integer"},schema:schema71.properties.size.type,parentSchema:schema71.properties.size,data:data5}];
+validate133.errors = [failure(instancePath+"/size", "type", {type: "integer"}, schema71.properties.size, data5)];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 4294967295 || isNaN(data5)){
-validate133.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema71.properties.size,data:data5}];
+validate133.errors = [failure(instancePath+"/size", "maximum", {comparison: "<=", limit: 4294967295}, schema71.properties.size, data5)];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate133.errors = [{instancePath:instancePath+"/size",schemaPath:"#/properties/size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema71.properties.size,data:data5}];
+validate133.errors = [failure(instancePath+"/size", "minimum", {comparison: ">=", limit: 0}, schema71.properties.size, data5)];
 return false;
 }
 }
@@ -1128,12 +1049,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern14.test(data6)){
-validate133.errors = [{instancePath:instancePath+"/keys",schemaPath:"#/properties/keys/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema71.properties.keys,data:data6}];
+validate133.errors = [failure(instancePath+"/keys", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema71.properties.keys, data6)];
 return false;
 }
 }
 else {
-validate133.errors = [{instancePath:instancePath+"/keys",schemaPath:"#/properties/keys/type",keyword:"type",params:{type: "string"},schema:schema71.properties.keys.type,parentSchema:schema71.properties.keys,data:data6}];
+validate133.errors = [failure(instancePath+"/keys", "type", {type: "string"}, schema71.properties.keys, data6)];
 return false;
 }
 }
@@ -1152,14 +1073,13 @@ var valid0 = true;
 }
 }
 else {
-validate133.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema71.type,parentSchema:schema71,data}];
+validate133.errors = [failure(instancePath, "type", {type: "object"}, schema71, data)];
 return false;
 }
 }
 validate133.errors = vErrors;
 return errors === 0;
 }
-validate133.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate133;
 });
 
@@ -1168,28 +1088,21 @@ export const sidecarSpansValidator: SchemaValidator = /* @__PURE__ */ lazyValida
 const func0 = Object.prototype.hasOwnProperty;
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema72 = {"title":"SidecarSpans","type":"object","additionalProperties":false,"required":["row_ends","regions","offsets","sizes"],"properties":{"row_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"regions":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"offsets":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"sizes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate134(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate134.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.row_ends === undefined) || (!(func0.call(data, "row_ends")))) && (missing0 = "row_ends")) || (((data.regions === undefined) || (!(func0.call(data, "regions")))) && (missing0 = "regions"))) || (((data.offsets === undefined) || (!(func0.call(data, "offsets")))) && (missing0 = "offsets"))) || (((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes"))){
-validate134.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema72.required,parentSchema:schema72,data}];
+validate134.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema72, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((((key0 === "row_ends") || (key0 === "regions")) || (key0 === "offsets")) || (key0 === "sizes"))){
-validate134.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema72,data}];
+validate134.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema72, data)];
 return false;
 break;
 }
@@ -1201,12 +1114,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern14.test(data0)){
-validate134.errors = [{instancePath:instancePath+"/row_ends",schemaPath:"#/properties/row_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema72.properties.row_ends,data:data0}];
+validate134.errors = [failure(instancePath+"/row_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema72.properties.row_ends, data0)];
 return false;
 }
 }
 else {
-validate134.errors = [{instancePath:instancePath+"/row_ends",schemaPath:"#/properties/row_ends/type",keyword:"type",params:{type: "string"},schema:schema72.properties.row_ends.type,parentSchema:schema72.properties.row_ends,data:data0}];
+validate134.errors = [failure(instancePath+"/row_ends", "type", {type: "string"}, schema72.properties.row_ends, data0)];
 return false;
 }
 }
@@ -1222,12 +1135,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate134.errors = [{instancePath:instancePath+"/regions",schemaPath:"#/properties/regions/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema72.properties.regions,data:data1}];
+validate134.errors = [failure(instancePath+"/regions", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema72.properties.regions, data1)];
 return false;
 }
 }
 else {
-validate134.errors = [{instancePath:instancePath+"/regions",schemaPath:"#/properties/regions/type",keyword:"type",params:{type: "string"},schema:schema72.properties.regions.type,parentSchema:schema72.properties.regions,data:data1}];
+validate134.errors = [failure(instancePath+"/regions", "type", {type: "string"}, schema72.properties.regions, data1)];
 return false;
 }
 }
@@ -1243,12 +1156,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern14.test(data2)){
-validate134.errors = [{instancePath:instancePath+"/offsets",schemaPath:"#/properties/offsets/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema72.properties.offsets,data:data2}];
+validate134.errors = [failure(instancePath+"/offsets", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema72.properties.offsets, data2)];
 return false;
 }
 }
 else {
-validate134.errors = [{instancePath:instancePath+"/offsets",schemaPath:"#/properties/offsets/type",keyword:"type",params:{type: "string"},schema:schema72.properties.offsets.type,parentSchema:schema72.properties.offsets,data:data2}];
+validate134.errors = [failure(instancePath+"/offsets", "type", {type: "string"}, schema72.properties.offsets, data2)];
 return false;
 }
 }
@@ -1264,12 +1177,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern14.test(data3)){
-validate134.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema72.properties.sizes,data:data3}];
+validate134.errors = [failure(instancePath+"/sizes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema72.properties.sizes, data3)];
 return false;
 }
 }
 else {
-validate134.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "string"},schema:schema72.properties.sizes.type,parentSchema:schema72.properties.sizes,data:data3}];
+validate134.errors = [failure(instancePath+"/sizes", "type", {type: "string"}, schema72.properties.sizes, data3)];
 return false;
 }
 }
@@ -1285,113 +1198,88 @@ var valid0 = true;
 }
 }
 else {
-validate134.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema72.type,parentSchema:schema72,data}];
+validate134.errors = [failure(instancePath, "type", {type: "object"}, schema72, data)];
 return false;
 }
 }
 validate134.errors = vErrors;
 return errors === 0;
 }
-validate134.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate134;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarExists`. A failed check leaves its reasons in `errors`. */
 export const sidecarExistsValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema73 = {"title":"SidecarExists","type":"object","additionalProperties":false,"properties":{}};
-function validate135(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate135(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate135.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate135.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema73,data}];
+validate135.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema73, data)];
 return false;
 break;
 }
 }
 else {
-validate135.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema73.type,parentSchema:schema73,data}];
+validate135.errors = [failure(instancePath, "type", {type: "object"}, schema73, data)];
 return false;
 }
 }
 validate135.errors = vErrors;
 return errors === 0;
 }
-validate135.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate135;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarSize`. A failed check leaves its reasons in `errors`. */
 export const sidecarSizeValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema74 = {"title":"SidecarSize","type":"object","additionalProperties":false,"properties":{}};
-function validate136(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate136(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate136.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate136.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema74,data}];
+validate136.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema74, data)];
 return false;
 break;
 }
 }
 else {
-validate136.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema74.type,parentSchema:schema74,data}];
+validate136.errors = [failure(instancePath, "type", {type: "object"}, schema74, data)];
 return false;
 }
 }
 validate136.errors = vErrors;
 return errors === 0;
 }
-validate136.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate136;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarReplicas`. A failed check leaves its reasons in `errors`. */
 export const sidecarReplicasValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema75 = {"title":"SidecarReplicas","type":"object","additionalProperties":false,"properties":{}};
-function validate137(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate137(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate137.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate137.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema75,data}];
+validate137.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema75, data)];
 return false;
 break;
 }
 }
 else {
-validate137.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema75.type,parentSchema:schema75,data}];
+validate137.errors = [failure(instancePath, "type", {type: "object"}, schema75, data)];
 return false;
 }
 }
 validate137.errors = vErrors;
 return errors === 0;
 }
-validate137.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate137;
 });
 
@@ -1400,28 +1288,21 @@ export const sidecarReplicaListValidator: SchemaValidator = /* @__PURE__ */ lazy
 const func0 = Object.prototype.hasOwnProperty;
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema76 = {"title":"SidecarReplicaList","type":"object","additionalProperties":false,"required":["codes","statuses","kinds","sizes","addresses","place_ends","places"],"properties":{"codes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"statuses":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"kinds":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"sizes":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"addresses":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"place_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"places":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate138(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate138(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate138.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((data.codes === undefined) || (!(func0.call(data, "codes")))) && (missing0 = "codes")) || (((data.statuses === undefined) || (!(func0.call(data, "statuses")))) && (missing0 = "statuses"))) || (((data.kinds === undefined) || (!(func0.call(data, "kinds")))) && (missing0 = "kinds"))) || (((data.sizes === undefined) || (!(func0.call(data, "sizes")))) && (missing0 = "sizes"))) || (((data.addresses === undefined) || (!(func0.call(data, "addresses")))) && (missing0 = "addresses"))) || (((data.place_ends === undefined) || (!(func0.call(data, "place_ends")))) && (missing0 = "place_ends"))) || (((data.places === undefined) || (!(func0.call(data, "places")))) && (missing0 = "places"))){
-validate138.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema76.required,parentSchema:schema76,data}];
+validate138.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema76, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(((((((key0 === "codes") || (key0 === "statuses")) || (key0 === "kinds")) || (key0 === "sizes")) || (key0 === "addresses")) || (key0 === "place_ends")) || (key0 === "places"))){
-validate138.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema76,data}];
+validate138.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema76, data)];
 return false;
 break;
 }
@@ -1433,12 +1314,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern14.test(data0)){
-validate138.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema76.properties.codes,data:data0}];
+validate138.errors = [failure(instancePath+"/codes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema76.properties.codes, data0)];
 return false;
 }
 }
 else {
-validate138.errors = [{instancePath:instancePath+"/codes",schemaPath:"#/properties/codes/type",keyword:"type",params:{type: "string"},schema:schema76.properties.codes.type,parentSchema:schema76.properties.codes,data:data0}];
+validate138.errors = [failure(instancePath+"/codes", "type", {type: "string"}, schema76.properties.codes, data0)];
 return false;
 }
 }
@@ -1454,12 +1335,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate138.errors = [{instancePath:instancePath+"/statuses",schemaPath:"#/properties/statuses/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema76.properties.statuses,data:data1}];
+validate138.errors = [failure(instancePath+"/statuses", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema76.properties.statuses, data1)];
 return false;
 }
 }
 else {
-validate138.errors = [{instancePath:instancePath+"/statuses",schemaPath:"#/properties/statuses/type",keyword:"type",params:{type: "string"},schema:schema76.properties.statuses.type,parentSchema:schema76.properties.statuses,data:data1}];
+validate138.errors = [failure(instancePath+"/statuses", "type", {type: "string"}, schema76.properties.statuses, data1)];
 return false;
 }
 }
@@ -1475,12 +1356,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern14.test(data2)){
-validate138.errors = [{instancePath:instancePath+"/kinds",schemaPath:"#/properties/kinds/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema76.properties.kinds,data:data2}];
+validate138.errors = [failure(instancePath+"/kinds", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema76.properties.kinds, data2)];
 return false;
 }
 }
 else {
-validate138.errors = [{instancePath:instancePath+"/kinds",schemaPath:"#/properties/kinds/type",keyword:"type",params:{type: "string"},schema:schema76.properties.kinds.type,parentSchema:schema76.properties.kinds,data:data2}];
+validate138.errors = [failure(instancePath+"/kinds", "type", {type: "string"}, schema76.properties.kinds, data2)];
 return false;
 }
 }
@@ -1496,12 +1377,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern14.test(data3)){
-validate138.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema76.properties.sizes,data:data3}];
+validate138.errors = [failure(instancePath+"/sizes", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema76.properties.sizes, data3)];
 return false;
 }
 }
 else {
-validate138.errors = [{instancePath:instancePath+"/sizes",schemaPath:"#/properties/sizes/type",keyword:"type",params:{type: "string"},schema:schema76.properties.sizes.type,parentSchema:schema76.properties.sizes,data:data3}];
+validate138.errors = [failure(instancePath+"/sizes", "type", {type: "string"}, schema76.properties.sizes, data3)];
 return false;
 }
 }
@@ -1517,12 +1398,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern14.test(data4)){
-validate138.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema76.properties.addresses,data:data4}];
+validate138.errors = [failure(instancePath+"/addresses", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema76.properties.addresses, data4)];
 return false;
 }
 }
 else {
-validate138.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "string"},schema:schema76.properties.addresses.type,parentSchema:schema76.properties.addresses,data:data4}];
+validate138.errors = [failure(instancePath+"/addresses", "type", {type: "string"}, schema76.properties.addresses, data4)];
 return false;
 }
 }
@@ -1538,12 +1419,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(!pattern14.test(data5)){
-validate138.errors = [{instancePath:instancePath+"/place_ends",schemaPath:"#/properties/place_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema76.properties.place_ends,data:data5}];
+validate138.errors = [failure(instancePath+"/place_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema76.properties.place_ends, data5)];
 return false;
 }
 }
 else {
-validate138.errors = [{instancePath:instancePath+"/place_ends",schemaPath:"#/properties/place_ends/type",keyword:"type",params:{type: "string"},schema:schema76.properties.place_ends.type,parentSchema:schema76.properties.place_ends,data:data5}];
+validate138.errors = [failure(instancePath+"/place_ends", "type", {type: "string"}, schema76.properties.place_ends, data5)];
 return false;
 }
 }
@@ -1559,12 +1440,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern14.test(data6)){
-validate138.errors = [{instancePath:instancePath+"/places",schemaPath:"#/properties/places/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema76.properties.places,data:data6}];
+validate138.errors = [failure(instancePath+"/places", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema76.properties.places, data6)];
 return false;
 }
 }
 else {
-validate138.errors = [{instancePath:instancePath+"/places",schemaPath:"#/properties/places/type",keyword:"type",params:{type: "string"},schema:schema76.properties.places.type,parentSchema:schema76.properties.places,data:data6}];
+validate138.errors = [failure(instancePath+"/places", "type", {type: "string"}, schema76.properties.places, data6)];
 return false;
 }
 }
@@ -1583,14 +1464,13 @@ var valid0 = true;
 }
 }
 else {
-validate138.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema76.type,parentSchema:schema76,data}];
+validate138.errors = [failure(instancePath, "type", {type: "object"}, schema76, data)];
 return false;
 }
 }
 validate138.errors = vErrors;
 return errors === 0;
 }
-validate138.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate138;
 });
 
@@ -1598,28 +1478,21 @@ return validate138;
 export const sidecarRemoveValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema77 = {"title":"SidecarRemove","type":"object","additionalProperties":false,"required":["force"],"properties":{"force":{"type":"boolean"}}};
-function validate139(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate139(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate139.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.force === undefined) || (!(func0.call(data, "force")))) && (missing0 = "force")){
-validate139.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema77.required,parentSchema:schema77,data}];
+validate139.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema77, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "force")){
-validate139.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema77,data}];
+validate139.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema77, data)];
 return false;
 break;
 }
@@ -1628,7 +1501,7 @@ if(_errs1 === errors){
 if(data.force !== undefined && func0.call(data, "force")){
 let data0 = data.force;
 if(typeof data0 !== "boolean"){
-validate139.errors = [{instancePath:instancePath+"/force",schemaPath:"#/properties/force/type",keyword:"type",params:{type: "boolean"},schema:schema77.properties.force.type,parentSchema:schema77.properties.force,data:data0}];
+validate139.errors = [failure(instancePath+"/force", "type", {type: "boolean"}, schema77.properties.force, data0)];
 return false;
 }
 }
@@ -1636,14 +1509,13 @@ return false;
 }
 }
 else {
-validate139.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema77.type,parentSchema:schema77,data}];
+validate139.errors = [failure(instancePath, "type", {type: "object"}, schema77, data)];
 return false;
 }
 }
 validate139.errors = vErrors;
 return errors === 0;
 }
-validate139.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate139;
 });
 
@@ -1652,28 +1524,21 @@ export const sidecarRemoveByRegexValidator: SchemaValidator = /* @__PURE__ */ la
 const func0 = Object.prototype.hasOwnProperty;
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema78 = {"title":"SidecarRemoveByRegex","type":"object","additionalProperties":false,"required":["force","pattern"],"properties":{"force":{"type":"boolean"},"pattern":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate140(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate140(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate140.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.force === undefined) || (!(func0.call(data, "force")))) && (missing0 = "force")) || (((data.pattern === undefined) || (!(func0.call(data, "pattern")))) && (missing0 = "pattern"))){
-validate140.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema78.required,parentSchema:schema78,data}];
+validate140.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema78, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!((key0 === "force") || (key0 === "pattern"))){
-validate140.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema78,data}];
+validate140.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema78, data)];
 return false;
 break;
 }
@@ -1683,7 +1548,7 @@ if(data.force !== undefined && func0.call(data, "force")){
 let data0 = data.force;
 const _errs2 = errors;
 if(typeof data0 !== "boolean"){
-validate140.errors = [{instancePath:instancePath+"/force",schemaPath:"#/properties/force/type",keyword:"type",params:{type: "boolean"},schema:schema78.properties.force.type,parentSchema:schema78.properties.force,data:data0}];
+validate140.errors = [failure(instancePath+"/force", "type", {type: "boolean"}, schema78.properties.force, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1698,12 +1563,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate140.errors = [{instancePath:instancePath+"/pattern",schemaPath:"#/properties/pattern/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema78.properties.pattern,data:data1}];
+validate140.errors = [failure(instancePath+"/pattern", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema78.properties.pattern, data1)];
 return false;
 }
 }
 else {
-validate140.errors = [{instancePath:instancePath+"/pattern",schemaPath:"#/properties/pattern/type",keyword:"type",params:{type: "string"},schema:schema78.properties.pattern.type,parentSchema:schema78.properties.pattern,data:data1}];
+validate140.errors = [failure(instancePath+"/pattern", "type", {type: "string"}, schema78.properties.pattern, data1)];
 return false;
 }
 }
@@ -1717,14 +1582,13 @@ var valid0 = true;
 }
 }
 else {
-validate140.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema78.type,parentSchema:schema78,data}];
+validate140.errors = [failure(instancePath, "type", {type: "object"}, schema78, data)];
 return false;
 }
 }
 validate140.errors = vErrors;
 return errors === 0;
 }
-validate140.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate140;
 });
 
@@ -1732,28 +1596,21 @@ return validate140;
 export const sidecarRemoveAllValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const func0 = Object.prototype.hasOwnProperty;
 const schema79 = {"title":"SidecarRemoveAll","type":"object","additionalProperties":false,"required":["force"],"properties":{"force":{"type":"boolean"}}};
-function validate141(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate141(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate141.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.force === undefined) || (!(func0.call(data, "force")))) && (missing0 = "force")){
-validate141.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema79.required,parentSchema:schema79,data}];
+validate141.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema79, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(key0 === "force")){
-validate141.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema79,data}];
+validate141.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema79, data)];
 return false;
 break;
 }
@@ -1762,7 +1619,7 @@ if(_errs1 === errors){
 if(data.force !== undefined && func0.call(data, "force")){
 let data0 = data.force;
 if(typeof data0 !== "boolean"){
-validate141.errors = [{instancePath:instancePath+"/force",schemaPath:"#/properties/force/type",keyword:"type",params:{type: "boolean"},schema:schema79.properties.force.type,parentSchema:schema79.properties.force,data:data0}];
+validate141.errors = [failure(instancePath+"/force", "type", {type: "boolean"}, schema79.properties.force, data0)];
 return false;
 }
 }
@@ -1770,14 +1627,13 @@ return false;
 }
 }
 else {
-validate141.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema79.type,parentSchema:schema79,data}];
+validate141.errors = [failure(instancePath, "type", {type: "object"}, schema79, data)];
 return false;
 }
 }
 validate141.errors = vErrors;
 return errors === 0;
 }
-validate141.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate141;
 });
 
@@ -1787,28 +1643,21 @@ const func0 = Object.prototype.hasOwnProperty;
 const pattern9 = new RegExp("^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$", "u");
 const pattern14 = new RegExp("^(?:[0-9a-f]{2})*$", "u");
 const schema80 = {"title":"SidecarPut","type":"object","additionalProperties":false,"required":["overwrite","replica_num","soft_pin","soft_pin_ttl_ms","hard_pin","segment_ends","segments","group_ends","groups"],"properties":{"overwrite":{"type":"boolean"},"replica_num":{"type":"integer","minimum":0,"maximum":4294967295},"soft_pin":{"type":"boolean"},"soft_pin_ttl_ms":{"type":"string","pattern":"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$","x-type":"uint64","x-rule":"a decimal string from \"0\" to \"18446744073709551615\" without leading zeros"},"hard_pin":{"type":"boolean"},"segment_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"segments":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"group_ends":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"},"groups":{"type":"string","pattern":"^(?:[0-9a-f]{2})*$","x-type":"bytes","x-rule":"bytes as lower-case hex, two digits a byte"}}};
-function validate142(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate142(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate142.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((data.overwrite === undefined) || (!(func0.call(data, "overwrite")))) && (missing0 = "overwrite")) || (((data.replica_num === undefined) || (!(func0.call(data, "replica_num")))) && (missing0 = "replica_num"))) || (((data.soft_pin === undefined) || (!(func0.call(data, "soft_pin")))) && (missing0 = "soft_pin"))) || (((data.soft_pin_ttl_ms === undefined) || (!(func0.call(data, "soft_pin_ttl_ms")))) && (missing0 = "soft_pin_ttl_ms"))) || (((data.hard_pin === undefined) || (!(func0.call(data, "hard_pin")))) && (missing0 = "hard_pin"))) || (((data.segment_ends === undefined) || (!(func0.call(data, "segment_ends")))) && (missing0 = "segment_ends"))) || (((data.segments === undefined) || (!(func0.call(data, "segments")))) && (missing0 = "segments"))) || (((data.group_ends === undefined) || (!(func0.call(data, "group_ends")))) && (missing0 = "group_ends"))) || (((data.groups === undefined) || (!(func0.call(data, "groups")))) && (missing0 = "groups"))){
-validate142.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},schema:schema80.required,parentSchema:schema80,data}];
+validate142.errors = [failure(instancePath, "required", {missingProperty: missing0}, schema80, data)];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 of Object.keys(data)){
 if(!(func0.call(schema80.properties, key0))){
-validate142.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema80,data}];
+validate142.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema80, data)];
 return false;
 break;
 }
@@ -1818,7 +1667,7 @@ if(data.overwrite !== undefined && func0.call(data, "overwrite")){
 let data0 = data.overwrite;
 const _errs2 = errors;
 if(typeof data0 !== "boolean"){
-validate142.errors = [{instancePath:instancePath+"/overwrite",schemaPath:"#/properties/overwrite/type",keyword:"type",params:{type: "boolean"},schema:schema80.properties.overwrite.type,parentSchema:schema80.properties.overwrite,data:data0}];
+validate142.errors = [failure(instancePath+"/overwrite", "type", {type: "boolean"}, schema80.properties.overwrite, data0)];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -1831,18 +1680,18 @@ if(data.replica_num !== undefined && func0.call(data, "replica_num")){
 let data1 = data.replica_num;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate142.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/type",keyword:"type",params:{type: "integer"},schema:schema80.properties.replica_num.type,parentSchema:schema80.properties.replica_num,data:data1}];
+validate142.errors = [failure(instancePath+"/replica_num", "type", {type: "integer"}, schema80.properties.replica_num, data1)];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 4294967295 || isNaN(data1)){
-validate142.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4294967295},schema:4294967295,parentSchema:schema80.properties.replica_num,data:data1}];
+validate142.errors = [failure(instancePath+"/replica_num", "maximum", {comparison: "<=", limit: 4294967295}, schema80.properties.replica_num, data1)];
 return false;
 }
 else {
 if(data1 < 0 || isNaN(data1)){
-validate142.errors = [{instancePath:instancePath+"/replica_num",schemaPath:"#/properties/replica_num/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},schema:0,parentSchema:schema80.properties.replica_num,data:data1}];
+validate142.errors = [failure(instancePath+"/replica_num", "minimum", {comparison: ">=", limit: 0}, schema80.properties.replica_num, data1)];
 return false;
 }
 }
@@ -1858,7 +1707,7 @@ if(data.soft_pin !== undefined && func0.call(data, "soft_pin")){
 let data2 = data.soft_pin;
 const _errs6 = errors;
 if(typeof data2 !== "boolean"){
-validate142.errors = [{instancePath:instancePath+"/soft_pin",schemaPath:"#/properties/soft_pin/type",keyword:"type",params:{type: "boolean"},schema:schema80.properties.soft_pin.type,parentSchema:schema80.properties.soft_pin,data:data2}];
+validate142.errors = [failure(instancePath+"/soft_pin", "type", {type: "boolean"}, schema80.properties.soft_pin, data2)];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -1873,12 +1722,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern9.test(data3)){
-validate142.errors = [{instancePath:instancePath+"/soft_pin_ttl_ms",schemaPath:"#/properties/soft_pin_ttl_ms/pattern",keyword:"pattern",params:{pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"},schema:"^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$",parentSchema:schema80.properties.soft_pin_ttl_ms,data:data3}];
+validate142.errors = [failure(instancePath+"/soft_pin_ttl_ms", "pattern", {pattern: "^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18}|18[0-3][0-9]{17}|184[0-3][0-9]{16}|1844[0-5][0-9]{15}|18446[0-6][0-9]{14}|184467[0-3][0-9]{13}|1844674[0-3][0-9]{12}|184467440[0-6][0-9]{10}|1844674407[0-2][0-9]{9}|18446744073[0-6][0-9]{8}|1844674407370[0-8][0-9]{6}|18446744073709[0-4][0-9]{5}|184467440737095[0-4][0-9]{4}|18446744073709550[0-9]{3}|18446744073709551[0-5][0-9]{2}|1844674407370955160[0-9]|1844674407370955161[0-5])$"}, schema80.properties.soft_pin_ttl_ms, data3)];
 return false;
 }
 }
 else {
-validate142.errors = [{instancePath:instancePath+"/soft_pin_ttl_ms",schemaPath:"#/properties/soft_pin_ttl_ms/type",keyword:"type",params:{type: "string"},schema:schema80.properties.soft_pin_ttl_ms.type,parentSchema:schema80.properties.soft_pin_ttl_ms,data:data3}];
+validate142.errors = [failure(instancePath+"/soft_pin_ttl_ms", "type", {type: "string"}, schema80.properties.soft_pin_ttl_ms, data3)];
 return false;
 }
 }
@@ -1892,7 +1741,7 @@ if(data.hard_pin !== undefined && func0.call(data, "hard_pin")){
 let data4 = data.hard_pin;
 const _errs10 = errors;
 if(typeof data4 !== "boolean"){
-validate142.errors = [{instancePath:instancePath+"/hard_pin",schemaPath:"#/properties/hard_pin/type",keyword:"type",params:{type: "boolean"},schema:schema80.properties.hard_pin.type,parentSchema:schema80.properties.hard_pin,data:data4}];
+validate142.errors = [failure(instancePath+"/hard_pin", "type", {type: "boolean"}, schema80.properties.hard_pin, data4)];
 return false;
 }
 var valid0 = _errs10 === errors;
@@ -1907,12 +1756,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(!pattern14.test(data5)){
-validate142.errors = [{instancePath:instancePath+"/segment_ends",schemaPath:"#/properties/segment_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema80.properties.segment_ends,data:data5}];
+validate142.errors = [failure(instancePath+"/segment_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema80.properties.segment_ends, data5)];
 return false;
 }
 }
 else {
-validate142.errors = [{instancePath:instancePath+"/segment_ends",schemaPath:"#/properties/segment_ends/type",keyword:"type",params:{type: "string"},schema:schema80.properties.segment_ends.type,parentSchema:schema80.properties.segment_ends,data:data5}];
+validate142.errors = [failure(instancePath+"/segment_ends", "type", {type: "string"}, schema80.properties.segment_ends, data5)];
 return false;
 }
 }
@@ -1928,12 +1777,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern14.test(data6)){
-validate142.errors = [{instancePath:instancePath+"/segments",schemaPath:"#/properties/segments/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema80.properties.segments,data:data6}];
+validate142.errors = [failure(instancePath+"/segments", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema80.properties.segments, data6)];
 return false;
 }
 }
 else {
-validate142.errors = [{instancePath:instancePath+"/segments",schemaPath:"#/properties/segments/type",keyword:"type",params:{type: "string"},schema:schema80.properties.segments.type,parentSchema:schema80.properties.segments,data:data6}];
+validate142.errors = [failure(instancePath+"/segments", "type", {type: "string"}, schema80.properties.segments, data6)];
 return false;
 }
 }
@@ -1949,12 +1798,12 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(!pattern14.test(data7)){
-validate142.errors = [{instancePath:instancePath+"/group_ends",schemaPath:"#/properties/group_ends/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema80.properties.group_ends,data:data7}];
+validate142.errors = [failure(instancePath+"/group_ends", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema80.properties.group_ends, data7)];
 return false;
 }
 }
 else {
-validate142.errors = [{instancePath:instancePath+"/group_ends",schemaPath:"#/properties/group_ends/type",keyword:"type",params:{type: "string"},schema:schema80.properties.group_ends.type,parentSchema:schema80.properties.group_ends,data:data7}];
+validate142.errors = [failure(instancePath+"/group_ends", "type", {type: "string"}, schema80.properties.group_ends, data7)];
 return false;
 }
 }
@@ -1970,12 +1819,12 @@ const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(!pattern14.test(data8)){
-validate142.errors = [{instancePath:instancePath+"/groups",schemaPath:"#/properties/groups/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{2})*$"},schema:"^(?:[0-9a-f]{2})*$",parentSchema:schema80.properties.groups,data:data8}];
+validate142.errors = [failure(instancePath+"/groups", "pattern", {pattern: "^(?:[0-9a-f]{2})*$"}, schema80.properties.groups, data8)];
 return false;
 }
 }
 else {
-validate142.errors = [{instancePath:instancePath+"/groups",schemaPath:"#/properties/groups/type",keyword:"type",params:{type: "string"},schema:schema80.properties.groups.type,parentSchema:schema80.properties.groups,data:data8}];
+validate142.errors = [failure(instancePath+"/groups", "type", {type: "string"}, schema80.properties.groups, data8)];
 return false;
 }
 }
@@ -1996,145 +1845,112 @@ var valid0 = true;
 }
 }
 else {
-validate142.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema80.type,parentSchema:schema80,data}];
+validate142.errors = [failure(instancePath, "type", {type: "object"}, schema80, data)];
 return false;
 }
 }
 validate142.errors = vErrors;
 return errors === 0;
 }
-validate142.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate142;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarGet`. A failed check leaves its reasons in `errors`. */
 export const sidecarGetValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema81 = {"title":"SidecarGet","type":"object","additionalProperties":false,"properties":{}};
-function validate143(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate143(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate143.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate143.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema81,data}];
+validate143.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema81, data)];
 return false;
 break;
 }
 }
 else {
-validate143.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema81.type,parentSchema:schema81,data}];
+validate143.errors = [failure(instancePath, "type", {type: "object"}, schema81, data)];
 return false;
 }
 }
 validate143.errors = vErrors;
 return errors === 0;
 }
-validate143.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate143;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarHealth`. A failed check leaves its reasons in `errors`. */
 export const sidecarHealthValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema82 = {"title":"SidecarHealth","type":"object","additionalProperties":false,"properties":{}};
-function validate144(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate144(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate144.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate144.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema82,data}];
+validate144.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema82, data)];
 return false;
 break;
 }
 }
 else {
-validate144.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema82.type,parentSchema:schema82,data}];
+validate144.errors = [failure(instancePath, "type", {type: "object"}, schema82, data)];
 return false;
 }
 }
 validate144.errors = vErrors;
 return errors === 0;
 }
-validate144.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate144;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarPing`. A failed check leaves its reasons in `errors`. */
 export const sidecarPingValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema83 = {"title":"SidecarPing","type":"object","additionalProperties":false,"properties":{}};
-function validate145(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate145(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate145.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate145.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema83,data}];
+validate145.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema83, data)];
 return false;
 break;
 }
 }
 else {
-validate145.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema83.type,parentSchema:schema83,data}];
+validate145.errors = [failure(instancePath, "type", {type: "object"}, schema83, data)];
 return false;
 }
 }
 validate145.errors = vErrors;
 return errors === 0;
 }
-validate145.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate145;
 });
 
 /** Whether a JSON value keeps to the schema of `SidecarClose`. A failed check leaves its reasons in `errors`. */
 export const sidecarCloseValidator: SchemaValidator = /* @__PURE__ */ lazyValidator(() => {
 const schema84 = {"title":"SidecarClose","type":"object","additionalProperties":false,"properties":{}};
-function validate146(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate146(data, {instancePath=""}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate146.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 of Object.keys(data)){
-validate146.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},schema:false,parentSchema:schema84,data}];
+validate146.errors = [failure(instancePath, "additionalProperties", {additionalProperty: key0}, schema84, data)];
 return false;
 break;
 }
 }
 else {
-validate146.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},schema:schema84.type,parentSchema:schema84,data}];
+validate146.errors = [failure(instancePath, "type", {type: "object"}, schema84, data)];
 return false;
 }
 }
 validate146.errors = vErrors;
 return errors === 0;
 }
-validate146.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 return validate146;
 });

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type AnyCodec, loadCodec } from "../../../generated/typescript/index.js";
+import { type AnyCodec, loadCodec } from "../../../generated/typescript/by-name.js";
 import { isMooncakeKvError, type MooncakeKvError } from "../../errors.js";
 import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
