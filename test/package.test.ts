@@ -50,17 +50,24 @@ test("every entry point imports, and a function of each works", async () => {
   writeFileSync(
     join(folder, "use.js"),
     `
-    import { BlockHasher, parseKey, wire } from "mooncake-kv";
+    import { BlockHasher, parseKey } from "mooncake-kv";
+    import { tailKeyBoundaryCodec } from "mooncake-kv/wire";
+    import { codecs as old } from "mooncake-kv/wire/vllm-0.27";
+    import { loadCodec } from "mooncake-kv/wire/by-name";
     import { openStore } from "mooncake-kv/store";
     import { nativeAvailable, loadNative } from "mooncake-kv/native";
-    import { runVectorLines, vectorHandlers } from "mooncake-kv/testing";
+    import { runVectorLines, vectorHandlers } from "mooncake-kv/conformance";
+    import { tokenIds } from "mooncake-kv/testing";
     import schema from "mooncake-kv/schemas/key.schema.json" with { type: "json" };
     import manifest from "mooncake-kv/package.json" with { type: "json" };
     const out = {};
     out.hash = new BlockHasher({ blockSize: 4, algorithm: "sha256_cbor" }).hash([1, 2, 3, 4]).toHex();
     out.xxhash = (await BlockHasher.create({ blockSize: 4, algorithm: "xxhash", seed: "0" })).hash([1, 2, 3, 4]).length;
     out.group = parseKey("m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:3@ab").groupId;
-    out.valid = wire.codecs["vllm-0.33"].TailKeyBoundary.fromJson({ group_id: 1, num_tokens: 2 }).numTokens;
+    out.valid = tailKeyBoundaryCodec.fromJson({ group_id: 1, num_tokens: 2 }).numTokens;
+    out.old = Object.hasOwn(old, "ReqMeta") && !Object.hasOwn(old, "BoundaryPut");
+    out.named = (await loadCodec("vllm-0.31", "KeyMetadata")).release;
+    out.arbitrary = typeof tokenIds().generate;
     out.native = nativeAvailable();
     out.store = await openStore("embedded:").then(async (store) => { await store.close(); return "open"; }, (error) => error.code);
     try { loadNative(); out.load = "loaded"; } catch (error) { out.load = error.message; }
@@ -79,6 +86,9 @@ test("every entry point imports, and a function of each works", async () => {
   assert.is(out["xxhash"], 1);
   assert.is(out["group"], 3);
   assert.is(out["valid"], 2);
+  assert.is(out["old"], true);
+  assert.is(out["named"], "vllm-0.31");
+  assert.is(out["arbitrary"], "function");
   assert.is(out["native"], false);
   assert.is(out["store"], "ERR_NATIVE");
   assert.match(String(out["load"]), /npm install cmake-js node-addon-api, then npx mooncake-kv build/);
@@ -93,7 +103,7 @@ test("CommonJS code may require the package", async () => {
 });
 
 test("the command runs from the tarball", async () => {
-  const bin = join("node_modules", "mooncake-kv", "dist", "src", "cli", "main.js");
+  const bin = join("node_modules", "mooncake-kv", "dist", "node", "cli.js");
   assert.match(
     await run(process.execPath, [bin, "hash", "--block-size", "2", "1", "2"]),
     /^0 2 [0-9a-f]{64}$/m,
@@ -103,7 +113,7 @@ test("the command runs from the tarball", async () => {
 test("the addon builds in the installed package, and the store opens then", async () => {
   // Links rather than copies: these are the optional packages a user would install next to it.
   await run("ln", ["-s", ...linksTo(["cmake-js", "node-addon-api"]), join(folder, "node_modules")]);
-  const bin = join("node_modules", "mooncake-kv", "dist", "src", "cli", "main.js");
+  const bin = join("node_modules", "mooncake-kv", "dist", "node", "cli.js");
   await run(process.execPath, [bin, "build"]);
   const out = JSON.parse((await run(process.execPath, ["--no-warnings", "use.js"])).trim()) as Record<
     string,

@@ -36,7 +36,7 @@ test("the command line example of the README prints what the README says", async
   assert.ok(session, "the README has no command session");
   const [prompt, ...expected] = session.trimEnd().split("\n");
   const args = prompt!.replace("$ npx mooncake-kv ", "").split(" ");
-  const { code, output } = await runProcess(process.execPath, ["dist/src/cli/main.js", ...args], 30_000);
+  const { code, output } = await runProcess(process.execPath, ["dist/node/cli.js", ...args], 30_000);
   assert.is(code, 0, output);
   assert.is(output.trimEnd(), expected.join("\n"));
 });

@@ -102,7 +102,9 @@ for (const [path, text] of await generate(folder)) {
   writeFileSync(file, text);
   paths.push(file);
 }
-const { shapesCodec, frameCodec } = await import(pathToFileURL(join(folder, "generated/typescript/index.ts")).href);
+const { shapesCodec, frameCodec } = await import(
+  pathToFileURL(join(folder, "generated/typescript/index.ts")).href
+);
 
 const FRAME = { small: 255, address: 2n ** 64n - 1n, on: true, limited: 1000, body: Uint8Array.of(1, 2) };
 const SHAPES = {
