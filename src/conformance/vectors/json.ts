@@ -1,4 +1,5 @@
 import { isMooncakeKvError } from "../../errors.js";
+import { fromHex, toHex } from "../../wire/hex.js";
 import type { JsonObject, JsonValue } from "./handler.js";
 
 // Readers of vector input. A vector of another shape fails its line through the error they throw.
@@ -57,12 +58,12 @@ export function inputWithFloats(line: string): JsonObject {
 
 /** Bytes of a hex text. */
 export function bytes(hex: string): Uint8Array {
-  return Uint8Array.from(Buffer.from(hex, "hex"));
+  return fromHex(hex);
 }
 
 /** Hex of bytes. */
 export function hex(value: Uint8Array): string {
-  return Buffer.from(value.buffer, value.byteOffset, value.length).toString("hex");
+  return toHex(value);
 }
 
 /** The outcome of one query of several: its value, or `{"error": ...}` when it threw an error of ours. */
