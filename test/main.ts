@@ -39,7 +39,8 @@ const nativeTest = (variant: string): Stage => ({
 const preparations: Stage[] = [
   binary("build addon", "cmake-js", ["build", "-B", "RelWithDebInfo", "-p", "2"], 8),
   binary("build package", "tsc", ["-p", "tsconfig.build.json"]),
-  node("build package, for Node", "scripts/bundle.ts"),
+  node("build package for Node", "scripts/bundle.ts"),
+  node("build package, types for CommonJS", "scripts/commonjs-types.ts"),
 ];
 
 const checks: Stage[] = [

@@ -5,12 +5,12 @@ import { ChunkSpans } from "./chunk-spans.js";
 /** Which chunks of a request are wanted. */
 export interface ChunkOptions {
   /** Tokens to leave out at the beginning; rounded up to whole chunks. Default: 0. */
-  readonly maskNum?: number;
+  readonly maskNum?: number | undefined;
   /** Which chunks are wanted, counted from the first one after `maskNum`; chunks past its end are left out. */
-  readonly chunkMask?: ArrayLike<boolean | number>;
+  readonly chunkMask?: ArrayLike<boolean | number> | undefined;
   /** Only chunks whose id modulo `putStep` is `putStepRank`. Default: 1, that is all. */
-  readonly putStep?: number;
-  readonly putStepRank?: number;
+  readonly putStep?: number | undefined;
+  readonly putStepRank?: number | undefined;
 }
 
 /** The sizes of one database, in tokens. */

@@ -1,7 +1,10 @@
 import type { Readable, Writable } from "node:stream";
 
 /** A stream that may be a terminal. */
-export type MaybeTerminal<T> = T & { readonly isTTY?: boolean; readonly columns?: number };
+export type MaybeTerminal<T> = T & {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+};
 
 /** The surroundings of one run of the command line: those of the process, or a test's own. */
 export interface CliIo {

@@ -16,7 +16,7 @@ const KEPT_OUTPUT = 8000;
 /** How `buildNativeAddon` behaves. */
 export interface BuildOptions {
   /** Keep the compiler's output to oneself; its end is then in the error. Default: it goes to this terminal. */
-  readonly quiet?: boolean;
+  readonly quiet?: boolean | undefined;
 }
 
 /**

@@ -6,12 +6,12 @@ import { hexBytes } from "./input/members.js";
 
 /** `--json` */
 export interface JsonOption {
-  readonly json?: true;
+  readonly json?: true | undefined;
 }
 
 /** `--file` */
 export interface FileOption {
-  readonly file?: string;
+  readonly file?: string | undefined;
 }
 
 /** `--json`: the same as one JSON value. */

@@ -4,7 +4,7 @@ import { describe, MooncakeKvError } from "../errors.js";
 declare const blockHashBrand: unique symbol;
 
 /** The hash of one token block: 32 bytes for the sha256 algorithms, 16 for the xxhash ones. vLLM's `BlockHash`. */
-export type BlockHash = Uint8Array & { readonly [blockHashBrand]?: "BlockHash" };
+export type BlockHash = Uint8Array & { readonly [blockHashBrand]?: "BlockHash" | undefined };
 
 /** Any indexable list of block hashes. Vectors, blobs and coarser views of them all look like this. */
 export interface BlockHashSequence {

@@ -23,9 +23,9 @@ import type { HashRequest, TokenIds } from "./request.js";
 /** How an engine hashes its blocks. */
 export interface BlockHasherOptions {
   /** The engine's vLLM release; what is hashed depends on it. Default: the newest. */
-  readonly release?: Release;
+  readonly release?: Release | undefined;
   /** `--prefix-caching-hash-algo`. Default: `sha256`, as in vLLM. */
-  readonly algorithm?: HashAlgorithm;
+  readonly algorithm?: HashAlgorithm | undefined;
   /** Tokens of one hashed block (`hash_block_size`). */
   readonly blockSize: number;
   /** The engine's PYTHONHASHSEED, exactly as set; leave it out where the engine has none. */
@@ -34,14 +34,14 @@ export interface BlockHasherOptions {
    * The root itself, where it is known and the seed is not; wins over `seed`. 32 bytes; under the xxhash algorithms
    * 16, or 32 where an engine of vllm-0.27 drew it at random.
    */
-  readonly noneHash?: Uint8Array;
+  readonly noneHash?: Uint8Array | undefined;
   /**
    * `"shared"` (default) refuses a root that no other process can compute; `"private"` allows it, for hashes that stay
    * in this process.
    */
-  readonly rootSharing?: "shared" | "private";
+  readonly rootSharing?: "shared" | "private" | undefined;
   /** Tokens after a block that its hash covers as well (drafters; vllm-0.33). Default: 0. */
-  readonly numHashLookaheadTokens?: number;
+  readonly numHashLookaheadTokens?: number | undefined;
   /** A native fast path for the sha256 algorithms. */
   readonly kernel?: BlockHashKernel | undefined;
 }
@@ -49,7 +49,7 @@ export interface BlockHasherOptions {
 /** How `hashAsync` behaves. */
 export interface HashAsyncOptions {
   /** Ends the work with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

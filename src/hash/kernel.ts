@@ -9,9 +9,9 @@ export interface HashChainInput {
   readonly tokens: Uint32Array;
   readonly blockSize: number;
   /** The serialised extra keys of all blocks, back to back; absent when no block has any. */
-  readonly extras?: Uint8Array;
+  readonly extras?: Uint8Array | undefined;
   /** Where the extra keys of each block end in `extras`; an empty piece means None. One entry a block. */
-  readonly extraEnds?: Uint32Array;
+  readonly extraEnds?: Uint32Array | undefined;
 }
 
 /**

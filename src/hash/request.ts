@@ -18,7 +18,7 @@ export interface MmFeature {
 export interface LoraRequest {
   readonly loraName: string;
   /** Enters the hash since vllm-0.31. */
-  readonly loraPath?: string;
+  readonly loraPath?: string | undefined;
 }
 
 /** Prompt embeddings as raw tensor bytes, row after row. */
@@ -31,22 +31,22 @@ export interface PromptEmbeds {
 /** Everything of a request that enters its block hashes. Mirrors the fields of vLLM's `Request`. */
 export interface HashRequest {
   /** The prompt. Absent only where `promptEmbeds` is given: the tokens then count as 0. */
-  readonly promptTokenIds?: TokenIds;
-  readonly loraRequest?: LoraRequest;
+  readonly promptTokenIds?: TokenIds | undefined;
+  readonly loraRequest?: LoraRequest | undefined;
   /** Isolates caches on purpose; empty means none. */
-  readonly cacheSalt?: string;
+  readonly cacheSalt?: string | undefined;
   /** Multimodal items, sorted by offset. */
-  readonly mmFeatures?: readonly MmFeature[];
-  readonly promptEmbeds?: PromptEmbeds;
+  readonly mmFeatures?: readonly MmFeature[] | undefined;
+  readonly promptEmbeds?: PromptEmbeds | undefined;
   /** With both tokens and embeddings: which positions are real tokens. The others count as token 0 (since
    * vllm-0.31). */
-  readonly promptIsTokenIds?: readonly boolean[];
+  readonly promptIsTokenIds?: readonly boolean[] | undefined;
   /**
    * Whether equal texts of the request are one Python object. They are not when the request came over the engine's
    * wire, as in a served engine (the default); they may be in a process that builds its requests itself. Changes
    * digests of the pickle algorithms only, and only where one block holds two equal texts.
    */
-  readonly sharedTexts?: boolean;
+  readonly sharedTexts?: boolean | undefined;
 }
 
 /** Checks the parts of a request that are not token ids. */

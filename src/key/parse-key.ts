@@ -30,7 +30,7 @@ export interface ParsedKey {
 /** What is known about a key beforehand. */
 export interface ParseKeyOptions {
   /** The model segment; makes every head certain. */
-  readonly modelName?: string;
+  readonly modelName?: string | undefined;
 }
 
 const RANKS = /@tp_rank:(-?\d+)@pcp(-?\d+)@dcp(-?\d+)@pp_rank:(-?\d+)(?:@group:(-?\d+))?$/;

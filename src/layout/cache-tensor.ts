@@ -9,7 +9,7 @@ import { checkUint64, checkWhole, layoutError } from "./checks.js";
  * which may be left out.
  */
 export interface CacheTensor extends Omit<WireCacheTensor, "dtype"> {
-  readonly dtype?: string | null;
+  readonly dtype?: string | null | undefined;
 }
 
 /**

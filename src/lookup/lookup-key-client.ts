@@ -39,7 +39,7 @@ export interface LookupChannelFailure {
 
 /** What a lookup found, or why that is unknown: with a `failure` the hit of 0 says nothing about the store. */
 export interface LookupAnswer extends MooncakeLookupResult {
-  readonly failure?: LookupChannelFailure;
+  readonly failure?: LookupChannelFailure | undefined;
 }
 
 interface Pending {

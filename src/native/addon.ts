@@ -65,27 +65,27 @@ export interface NativeStoreOptions {
   /** Bytes for values; 0 gives a store that takes nothing. */
   readonly capacity: bigint | number;
   /** How many threads share one large copy (0 chooses). */
-  readonly copyThreads?: number;
-  readonly leaseTtlMs?: number;
-  readonly softPinTtlMs?: number;
-  readonly maxSoftPinTtlMs?: number;
-  readonly evictSoftPinned?: boolean;
-  readonly evictionRatio?: number;
-  readonly evictionHighWatermark?: number;
-  readonly discardTimeoutMs?: number;
-  readonly releaseTimeoutMs?: number;
+  readonly copyThreads?: number | undefined;
+  readonly leaseTtlMs?: number | undefined;
+  readonly softPinTtlMs?: number | undefined;
+  readonly maxSoftPinTtlMs?: number | undefined;
+  readonly evictSoftPinned?: boolean | undefined;
+  readonly evictionRatio?: number | undefined;
+  readonly evictionHighWatermark?: number | undefined;
+  readonly discardTimeoutMs?: number | undefined;
+  readonly releaseTimeoutMs?: number | undefined;
   /** Time stands still until `storeAdvance`. */
-  readonly manualClock?: boolean;
+  readonly manualClock?: boolean | undefined;
 }
 
 /** How the objects of one put are kept. */
 export interface NativePutConfig {
-  readonly replicaNum?: number;
-  readonly hardPin?: boolean;
-  readonly softPin?: boolean;
-  readonly softPinTtlMs?: number;
+  readonly replicaNum?: number | undefined;
+  readonly hardPin?: boolean | undefined;
+  readonly softPin?: boolean | undefined;
+  readonly softPinTtlMs?: number | undefined;
   /** One a key, "" for none; a list of any other length, also an empty one, gives -600. */
-  readonly groups?: readonly string[];
+  readonly groups?: readonly string[] | undefined;
 }
 
 /** What `storeGet` gives. */

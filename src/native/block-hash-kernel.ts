@@ -13,9 +13,9 @@ export interface BlockHashInput {
   /** Tokens of a block. */
   readonly blockSize: number;
   /** The extra keys of all blocks as they are encoded in `format`, one behind another. */
-  readonly extras?: Uint8Array;
+  readonly extras?: Uint8Array | undefined;
   /** Where the extra keys of each block end in `extras`; a block without bytes has none. */
-  readonly extraEnds?: Uint32Array;
+  readonly extraEnds?: Uint32Array | undefined;
 }
 
 /** Hashes token blocks in native code. */
@@ -36,7 +36,9 @@ export interface NativeBlockHashKernel {
  *
  * @throws MooncakeKvError `ERR_NATIVE` when the addon can't be loaded.
  */
-export function nativeBlockHashKernel(options: { portable?: boolean } = {}): NativeBlockHashKernel {
+export function nativeBlockHashKernel(
+  options: { portable?: boolean | undefined } = {},
+): NativeBlockHashKernel {
   const addon = loadNative();
   const portable = options.portable ?? false;
   return {

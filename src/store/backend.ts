@@ -11,7 +11,7 @@ import type { Values } from "./shared/values.js";
 export interface BackendHealth {
   readonly code: 0 | 1 | 2;
   readonly message: string;
-  readonly usage?: StoreUsage;
+  readonly usage?: StoreUsage | undefined;
 }
 
 /** Runs a call that only one backend has, as those of `KvStore` run. */
@@ -56,9 +56,9 @@ export interface StoreBackend<Extras extends object = object> {
   /** Milliseconds that a call may take, unless it says so itself; Infinity where none hangs. */
   readonly deadlineMs: number;
   /** Whether arenas may be memory of JavaScript where there is no addon. */
-  readonly heapArenas?: boolean;
+  readonly heapArenas?: boolean | undefined;
   /** Why it has not all calls. */
-  readonly lacks?: Partial<Record<LackedCall, string>>;
+  readonly lacks?: Partial<Record<LackedCall, string>> | undefined;
 
   /** Told of memory that calls may use from now on: 0, or -600 when it can't be used. */
   register?(region: Region): Promise<number>;

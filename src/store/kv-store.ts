@@ -13,7 +13,7 @@ export interface StoreHealth {
   /** One sentence for a person. */
   readonly message: string;
   /** What the backend knows about its memory; absent where it knows nothing. */
-  readonly usage?: StoreUsage;
+  readonly usage?: StoreUsage | undefined;
 }
 
 /**

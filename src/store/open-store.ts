@@ -49,7 +49,7 @@ interface Backend {
   /** How it is written, for the errors. */
   readonly usage: string;
   /** The option that a URI writes behind the colon. */
-  readonly location?: string;
+  readonly location?: string | undefined;
   /** Imports the backend: opening one loads nothing of the others. */
   load(): Promise<LoadedBackend>;
 }

@@ -8,7 +8,7 @@ export interface StoreFailure {
   readonly key: string;
   readonly code: number;
   /** Why, in words, where the backend knows more than the code says. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /** How many keys the text of an error names. */

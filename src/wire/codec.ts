@@ -7,7 +7,7 @@ import { jsonForm, packedForm, type WireForm } from "./wire.js";
 /** Options of every codec call. */
 export interface CodecOptions {
   /** Whether to check against the schema; the default. `false` is for data that the caller made and checked itself. */
-  readonly validate?: boolean;
+  readonly validate?: boolean | undefined;
 }
 
 /** Options of `fromBinary`. */
@@ -16,7 +16,7 @@ export interface BinaryOptions extends CodecOptions {
    * Whether to read as loosely as vLLM's own reader: further frames are ignored, and an integer that has a frame to
    * itself may have any number of bytes. Off by default.
    */
-  readonly lenient?: boolean;
+  readonly lenient?: boolean | undefined;
 }
 
 /**
@@ -49,7 +49,7 @@ export interface CodecParts<Value, Json> {
   readonly validator: SchemaValidator;
   readonly toWire: (value: Value, form: WireForm) => unknown;
   readonly fromJson: (json: Json) => Value;
-  readonly packed?: PackedShape;
+  readonly packed?: PackedShape | undefined;
 }
 
 /** What the generator writes out for the binary form of a type. */

@@ -28,9 +28,9 @@ export interface EventField {
   /** `always`: never left out. `written`: vLLM writes it even when null, old engines lack it. `optional`: null is left out. */
   readonly presence: "always" | "written" | "optional";
   /** First release that has it; absent where all have. */
-  readonly since?: Release;
+  readonly since?: Release | undefined;
   /** Last release that has it; absent where the newest has it. */
-  readonly until?: Release;
+  readonly until?: Release | undefined;
 }
 
 /** A kind of event: its members in the order of the list form, and what makes an event of their values. */

@@ -26,16 +26,16 @@ export interface TypeModel {
    * of which has a member `type` that says which it is; it has no members of its own.
    */
   readonly form: "object" | "tuple" | "tagged";
-  readonly options?: readonly string[];
+  readonly options?: readonly string[] | undefined;
   /**
    * How MessagePack has the type where it may be a map or a list: what is written; both are read. In a list, the tag of
    * a tagged option comes first. Absent: a map.
    */
-  readonly packed?: "map" | "list";
+  readonly packed?: "map" | "list" | undefined;
   readonly members: readonly MemberModel[];
   readonly rules: readonly RuleModel[];
   /** The frames of the binary form; absent where there is none. */
-  readonly binary?: readonly BinaryFrame[];
+  readonly binary?: readonly BinaryFrame[] | undefined;
 }
 
 /** One member of a type. */
@@ -48,7 +48,7 @@ export interface MemberModel {
   readonly optional: boolean;
   readonly fallback?: unknown;
   /** Set where vLLM writes the member also where it is the fallback. */
-  readonly written?: true;
+  readonly written?: true | undefined;
 }
 
 /** What the values of a member look like. */

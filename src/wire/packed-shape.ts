@@ -14,8 +14,8 @@ export type PackedShape =
   | {
       readonly members: Readonly<Record<string, PackedShape>>;
       /** The members in their order, for a type that may be a list; behind its tag, where it has one. */
-      readonly order?: readonly string[];
-      readonly tag?: string;
+      readonly order?: readonly string[] | undefined;
+      readonly tag?: string | undefined;
     }
   /** One of several types, by tag. */
   | { readonly tagged: Readonly<Record<string, PackedShape>> };
@@ -89,7 +89,7 @@ function inner(
 /** The map that a list stands for: its elements, under the names of the members. */
 function mapOf(
   list: readonly unknown[],
-  { order = [], tag }: { readonly order?: readonly string[]; readonly tag?: string },
+  { order = [], tag }: { readonly order?: readonly string[] | undefined; readonly tag?: string | undefined },
   subject: Subject,
   path: string,
 ): Record<string, unknown> {

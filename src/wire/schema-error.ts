@@ -17,7 +17,7 @@ export interface SchemaFailure {
 /** A compiled validator. After a `false`, `errors` holds the reasons until the next call. */
 export interface SchemaValidator {
   (data: unknown): boolean;
-  errors?: readonly SchemaFailure[] | null;
+  errors?: readonly SchemaFailure[] | null | undefined;
 }
 
 /** Where a value stands and what it is called, for error messages. */

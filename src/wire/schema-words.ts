@@ -2,21 +2,21 @@ import { describe } from "../errors.js";
 
 /** The part of a JSON Schema that error messages are made of. */
 export interface RuleSchema {
-  readonly title?: string;
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly enum?: readonly unknown[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly anyOf?: readonly RuleSchema[];
-  readonly "x-type"?: string;
-  readonly "x-names"?: readonly string[];
-  readonly "x-rule"?: string;
-  readonly "x-elsewhere"?: Readonly<Record<string, readonly string[]>>;
-  readonly "x-equal-length"?: readonly (readonly (string | number)[])[];
-  readonly "x-less"?: readonly (readonly (string | number)[])[];
-  readonly "x-multiple"?: readonly (readonly (string | number)[])[];
+  readonly title?: string | undefined;
+  readonly $ref?: string | undefined;
+  readonly type?: string | readonly string[] | undefined;
+  readonly enum?: readonly unknown[] | undefined;
+  readonly minimum?: number | undefined;
+  readonly maximum?: number | undefined;
+  readonly minLength?: number | undefined;
+  readonly anyOf?: readonly RuleSchema[] | undefined;
+  readonly "x-type"?: string | undefined;
+  readonly "x-names"?: readonly string[] | undefined;
+  readonly "x-rule"?: string | undefined;
+  readonly "x-elsewhere"?: Readonly<Record<string, readonly string[]>> | undefined;
+  readonly "x-equal-length"?: readonly (readonly (string | number)[])[] | undefined;
+  readonly "x-less"?: readonly (readonly (string | number)[])[] | undefined;
+  readonly "x-multiple"?: readonly (readonly (string | number)[])[] | undefined;
 }
 
 /** What a failed keyword asked for, as a clause. */

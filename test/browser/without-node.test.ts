@@ -9,7 +9,6 @@ const WEB = {
   TextEncoder,
   TextDecoder,
   MessageChannel,
-  WebAssembly,
   crypto,
   AbortController,
   DOMException,

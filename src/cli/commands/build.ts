@@ -15,7 +15,7 @@ export function define(command: Command, context: CommandContext): void {
   command
     .option("-q, --quiet", "print the compiler's output only when it fails")
     .addHelpText("after", HELP)
-    .action((options: { readonly quiet?: true }) => run(options.quiet === true, context));
+    .action((options: { readonly quiet?: true | undefined }) => run(options.quiet === true, context));
 }
 
 async function run(quiet: boolean, context: CommandContext): Promise<void> {

@@ -8,11 +8,11 @@ import { addFileOption, addJsonOption, type FileOption, type JsonOption, wholeOp
 import { UsageError } from "../usage-error.js";
 
 interface ChunksOptions extends JsonOption, FileOption {
-  readonly tokenLen?: number;
-  readonly blockSize?: number;
-  readonly hashBlockSize?: number;
+  readonly tokenLen?: number | undefined;
+  readonly blockSize?: number | undefined;
+  readonly hashBlockSize?: number | undefined;
   readonly maskNum: number;
-  readonly chunkMask?: readonly boolean[];
+  readonly chunkMask?: readonly boolean[] | undefined;
   readonly putStep: number;
   readonly putStepRank: number;
 }

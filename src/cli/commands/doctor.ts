@@ -22,7 +22,7 @@ Exit status: 0 when all that is needed is there, 1 when something is missing; ea
 
 interface DoctorOptions extends JsonOption {
   readonly store: string;
-  readonly log?: true;
+  readonly log?: true | undefined;
 }
 
 /** `mooncake-kv doctor` */

@@ -22,14 +22,14 @@ interface HashOptions extends JsonOption, FileOption {
   readonly release: Release;
   readonly algorithm: HashAlgorithm;
   readonly blockSize: number;
-  readonly seed?: string;
-  readonly noneHash?: Uint8Array;
+  readonly seed?: string | undefined;
+  readonly noneHash?: Uint8Array | undefined;
   readonly lookahead: number;
-  readonly loraName?: string;
-  readonly loraPath?: string;
-  readonly cacheSalt?: string;
-  readonly privateRoot?: true;
-  readonly verbose?: true;
+  readonly loraName?: string | undefined;
+  readonly loraPath?: string | undefined;
+  readonly cacheSalt?: string | undefined;
+  readonly privateRoot?: true | undefined;
+  readonly verbose?: true | undefined;
 }
 
 /** Where the root of the chain came from. */

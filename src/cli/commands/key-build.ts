@@ -9,8 +9,8 @@ import { oneLine } from "../text.js";
 import { UsageError } from "../usage-error.js";
 
 interface KeyBuildOptions extends JsonOption, FileOption {
-  readonly model?: string;
-  readonly modelName?: string;
+  readonly model?: string | undefined;
+  readonly modelName?: string | undefined;
   readonly tpRank: number;
   readonly pcpRank: number;
   readonly dcpRank: number;

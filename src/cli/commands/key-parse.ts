@@ -8,7 +8,7 @@ import { addFileOption, addJsonOption, type FileOption, type JsonOption } from "
 import { printable, table } from "../text.js";
 
 interface KeyParseOptions extends JsonOption, FileOption {
-  readonly modelName?: string;
+  readonly modelName?: string | undefined;
 }
 
 const HELP = `

@@ -14,8 +14,8 @@ import { oneLine } from "../text.js";
 import { UsageError } from "../usage-error.js";
 
 interface LookupOptions extends JsonOption, PromptOptions, EngineOptions {
-  readonly store?: string;
-  readonly socket?: string;
+  readonly store?: string | undefined;
+  readonly socket?: string | undefined;
   readonly form: LookupFrameForm;
   readonly timeout: number;
 }

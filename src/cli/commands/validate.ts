@@ -12,8 +12,8 @@ import { UsageError } from "../usage-error.js";
 interface ValidateOptions extends JsonOption {
   readonly type: string;
   readonly release: Release;
-  readonly each?: true;
-  readonly lines?: true;
+  readonly each?: true | undefined;
+  readonly lines?: true | undefined;
 }
 
 /** A value that does not keep to its schema. */

@@ -14,7 +14,7 @@ interface Backend {
   readonly usage: string;
   /** Imports what it needs. `location` is what stands behind the colon; undefined: nothing may stand there. */
   readonly load: (environment: NodeJS.ProcessEnv, location: string) => Promise<ContractBackend>;
-  readonly takesLocation?: true;
+  readonly takesLocation?: true | undefined;
 }
 
 /** By the scheme of the URI. */

@@ -7,7 +7,7 @@ export interface Finding {
   /** What is there, or what is wrong, in one line. */
   readonly detail: string;
   /** What to do; for `missing` and `warning`. */
-  readonly remedies?: readonly string[];
+  readonly remedies?: readonly string[] | undefined;
 }
 
 /** Something is as it should be. */

@@ -8,8 +8,8 @@ import { type InputText, looksLikeJson, parseJson } from "./read-input.js";
 export interface InputHashes {
   readonly hashes: BlobBlockHashes;
   /** Tokens of one hashed block. */
-  readonly blockSize?: number;
-  readonly numTokens?: number;
+  readonly blockSize?: number | undefined;
+  readonly numTokens?: number | undefined;
 }
 
 /** A line of `hash` or `chunks`: START END HASH. */

@@ -10,7 +10,7 @@ export interface Answer {
   /** Tokens of the longest prefix; null when that is unknown. */
   readonly hitTokens: number | null;
   /** Why it is unknown. */
-  readonly unknown?: string;
+  readonly unknown?: string | undefined;
   /** Whether something failed: the command then ends with 1. */
   readonly failed: boolean;
   readonly tailKeyBoundaries: readonly (readonly [groupId: number, numTokens: number])[];

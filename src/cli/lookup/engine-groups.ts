@@ -19,16 +19,16 @@ import { UsageError } from "../usage-error.js";
 
 /** What of an engine decides under which keys its blocks are stored. */
 export interface EngineOptions {
-  readonly model?: string;
-  readonly modelName?: string;
+  readonly model?: string | undefined;
+  readonly modelName?: string | undefined;
   readonly cachePrefix: string;
-  readonly storeNamespace?: string;
-  readonly group?: readonly string[];
+  readonly storeNamespace?: string | undefined;
+  readonly group?: readonly string[] | undefined;
   readonly tpSize: number;
   readonly ppSize: number;
   readonly dcpSize: number;
-  readonly numKvHeads?: number;
-  readonly storeTpSize?: number;
+  readonly numKvHeads?: number | undefined;
+  readonly storeTpSize?: number | undefined;
   readonly kvCacheLayout: "LBHNC" | "LBNHC";
 }
 

@@ -18,17 +18,17 @@ export interface Prompt {
 
 /** Where the prompt is, and how the engine hashes it. */
 export interface PromptOptions {
-  readonly file?: string;
-  readonly hashes?: true;
-  readonly tokenizer?: string;
+  readonly file?: string | undefined;
+  readonly hashes?: true | undefined;
+  readonly tokenizer?: string | undefined;
   readonly specialTokens: boolean;
   readonly release: Release;
   readonly algorithm: HashAlgorithm;
   readonly blockSize: number;
-  readonly seed?: string;
-  readonly loraName?: string;
-  readonly loraPath?: string;
-  readonly cacheSalt?: string;
+  readonly seed?: string | undefined;
+  readonly loraName?: string | undefined;
+  readonly loraPath?: string | undefined;
+  readonly cacheSalt?: string | undefined;
 }
 
 /**

@@ -244,7 +244,7 @@ function expectRemoves(
 }
 
 function codeAt(results: JsonObject, index: number): number | undefined {
-  const { rcs, rc } = results as { rcs?: readonly JsonValue[]; rc?: JsonValue };
+  const { rcs, rc } = results as { rcs?: readonly JsonValue[] | undefined; rc?: JsonValue | undefined };
   const code = rcs ? rcs[index] : rc;
   return typeof code === "number" ? code : undefined;
 }
@@ -264,9 +264,9 @@ function setRead(results: Mutable, index: number, read: JsonObject): void {
 
 function dataAt(results: JsonObject, index: number): string | undefined {
   const { reads, datas, data } = results as {
-    reads?: readonly JsonValue[];
-    datas?: readonly JsonValue[];
-    data?: JsonValue;
+    reads?: readonly JsonValue[] | undefined;
+    datas?: readonly JsonValue[] | undefined;
+    data?: JsonValue | undefined;
   };
   const found = reads
     ? isObject(reads[index])

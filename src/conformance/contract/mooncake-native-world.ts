@@ -164,7 +164,14 @@ class NativeClient implements ContractClient {
 
   async setup(overrides: SetupArguments): Promise<number> {
     const { segment, local } = clientSetup(this.#world.setup, this.#name);
-    const wanted = { segment, local, host: "127.0.0.1", proto: "tcp", ...overrides };
+    const wanted = {
+      segment: overrides.segment ?? segment,
+      local: overrides.local ?? local,
+      host: overrides.host ?? "127.0.0.1",
+      proto: overrides.proto ?? "tcp",
+      ...(overrides.meta !== undefined && { meta: overrides.meta }),
+      ...(overrides.master !== undefined && { master: overrides.master }),
+    };
     // What the options of our store already refuse, with the code that the library would give.
     const refused = setupCode(wanted);
     if (refused !== 0) return refused;

@@ -3,10 +3,10 @@ import type { JsonObject } from "../vectors/handler.js";
 /** What a step did: its results as the file would write them, and which keys it touched how. */
 export interface Observed {
   readonly result: JsonObject;
-  readonly writes?: readonly Written[];
-  readonly reads?: readonly Read[];
-  readonly removes?: readonly Removed[];
-  readonly sweep?: Sweep;
+  readonly writes?: readonly Written[] | undefined;
+  readonly reads?: readonly Read[] | undefined;
+  readonly removes?: readonly Removed[] | undefined;
+  readonly sweep?: Sweep | undefined;
 }
 
 /** One object of a writing call, in the order of the call. */

@@ -70,11 +70,11 @@ export function parseScenario(text: string): ContractScenario | undefined {
     return undefined;
   if (!steps.every((step) => typeof (step as { op?: unknown } | null)?.op === "string")) return undefined;
   const raw = setup as {
-    segment_bytes?: number;
-    owner?: boolean;
-    lease_ttl_ms?: number;
-    master_flags?: ContractSetup["masterFlags"];
-    clients?: Record<string, Partial<ContractClientSetup>>;
+    segment_bytes?: number | undefined;
+    owner?: boolean | undefined;
+    lease_ttl_ms?: number | undefined;
+    master_flags?: ContractSetup["masterFlags"] | undefined;
+    clients?: Record<string, Partial<ContractClientSetup>> | undefined;
   };
   return {
     id,

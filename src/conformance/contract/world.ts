@@ -40,7 +40,7 @@ export interface ContractWorld extends AsyncDisposable {
   /** GET on the master's admin port; absent where there is none. */
   http?(path: string): Promise<{ readonly status: number; readonly body: string }>;
   /** Absent where there are no processes. */
-  readonly processes?: ContractProcesses;
+  readonly processes?: ContractProcesses | undefined;
 }
 
 /** Doing harm to the processes of a world. What a world can't do is absent. */
@@ -83,7 +83,7 @@ export interface ContractClient {
   /** `get_hostname`; empty when not set up. */
   hostname(): string;
   /** The split put; absent where the backend has none. */
-  readonly sessions?: ContractPutSessions;
+  readonly sessions?: ContractPutSessions | undefined;
 }
 
 /** Memory of a client. */
@@ -96,12 +96,12 @@ export interface ContractBuffer {
 
 /** What a `setup_call` step may override. */
 export interface SetupArguments {
-  readonly host?: string;
-  readonly meta?: string;
-  readonly segment?: number;
-  readonly local?: number;
-  readonly proto?: string;
-  readonly master?: string;
+  readonly host?: string | undefined;
+  readonly meta?: string | undefined;
+  readonly segment?: number | undefined;
+  readonly local?: number | undefined;
+  readonly proto?: string | undefined;
+  readonly master?: string | undefined;
 }
 
 /** A put cut into its parts. Codes one a key; mirrors `batch_put_session_start` and so on. */

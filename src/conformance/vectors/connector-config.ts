@@ -74,7 +74,7 @@ function promMetrics(): JsonValue {
     readonly #name: string;
     constructor(
       kind: string,
-      { name, help, labelNames, ...rest }: PromMetricOptions & { buckets?: number[] },
+      { name, help, labelNames, ...rest }: PromMetricOptions & { buckets?: number[] | undefined },
     ) {
       this.#name = name;
       registered.push({

@@ -16,7 +16,7 @@ export interface VectorContext {
    * What the line records. Only for recognising a record that shows a known defect of vLLM, see `Deviation`; what is
    * computed must not depend on it.
    */
-  readonly recorded: { readonly expected?: JsonValue; readonly error?: JsonValue };
+  readonly recorded: { readonly expected?: JsonValue | undefined; readonly error?: JsonValue | undefined };
 }
 
 /**

@@ -32,9 +32,9 @@ interface VectorLine {
   readonly source: string;
   readonly op: string;
   readonly input: JsonObject;
-  readonly expected?: JsonValue;
-  readonly error?: JsonValue;
-  readonly same_in?: readonly string[];
+  readonly expected?: JsonValue | undefined;
+  readonly error?: JsonValue | undefined;
+  readonly same_in?: readonly string[] | undefined;
 }
 
 /**

@@ -13,7 +13,7 @@ export interface PromMetricOptions {
   readonly name: string;
   readonly help: string;
   readonly labelNames: string[];
-  readonly registers?: unknown[];
+  readonly registers?: unknown[] | undefined;
 }
 
 interface PromCounter {
@@ -117,7 +117,9 @@ export class MooncakeStorePromMetrics {
  */
 export async function loadPromClient(): Promise<PromClient> {
   try {
-    const loaded = (await import("prom-client")) as unknown as PromClient & { readonly default?: PromClient };
+    const loaded = (await import("prom-client")) as unknown as PromClient & {
+      readonly default?: PromClient | undefined;
+    };
     return loaded.default ?? loaded;
   } catch (cause) {
     throw new MooncakeKvError(

@@ -12,7 +12,7 @@ export type StoreAnswers = readonly unknown[];
  * @throws MooncakeKvError `ERR_STORE` when there is not one a key: nothing is known then of any key.
  */
 export function answersOf(result: unknown, numKeys: number): StoreAnswers {
-  const codes = (result as { readonly codes?: ArrayLike<unknown> } | null | undefined)?.codes;
+  const codes = (result as { readonly codes?: ArrayLike<unknown> | undefined } | null | undefined)?.codes;
   const given = codes?.length;
   if (given !== numKeys)
     throw new MooncakeKvError("ERR_STORE", `the store gave ${describe(given)} results for ${numKeys} keys`, {

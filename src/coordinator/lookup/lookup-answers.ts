@@ -88,7 +88,10 @@ export class LookupAnswers {
 }
 
 function codesOf(answers: ExistsAnswers): ArrayLike<number> {
-  return (answers as { readonly codes?: ArrayLike<number> } | null)?.codes ?? (answers as ArrayLike<number>);
+  return (
+    (answers as { readonly codes?: ArrayLike<number> | undefined } | null)?.codes ??
+    (answers as ArrayLike<number>)
+  );
 }
 
 /** The error of a question that was not answered for every key. Read now: the list may be the store's to use again. */

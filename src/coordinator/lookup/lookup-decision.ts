@@ -12,7 +12,7 @@ export interface LookupDecision {
   readonly tailKeyBoundaries: readonly TailKeyBoundary[];
   readonly limitedBy: readonly number[];
   /** Why no answer was possible; the hit is 0 then. */
-  readonly failure?: MooncakeKvError;
+  readonly failure?: MooncakeKvError | undefined;
 }
 
 /** Nothing of the prompt is stored. */

@@ -53,7 +53,7 @@ export interface LookupResult {
   /** The groups that last made the hit shorter; empty when nothing is missing. */
   readonly limitedBy: readonly number[];
   /** Set when the hit is 0 because something went wrong: 0 says nothing about the store then. */
-  readonly failure?: LookupFailure;
+  readonly failure?: LookupFailure | undefined;
 }
 
 /** What a session needs next: the store's answers for some keys, or nothing any more. */

@@ -28,7 +28,7 @@ export interface StoredReplica {
 /** What `/batch_query_keys` says about one key: a code other than 0 with a reason, or the replicas. */
 export interface KeyAnswer {
   readonly code: number;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   readonly memory: readonly MemoryReplica[];
   readonly stored: readonly StoredReplica[];
 }

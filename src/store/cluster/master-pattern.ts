@@ -13,7 +13,7 @@ export type MasterPattern =
       /** A pattern in ASCII that a master finds in the same keys, of at most `keyLimit` bytes. */
       readonly sent: string;
       /** Bytes of the longest key that is looked at; longer keys are not found. Left out: keys of any length are. */
-      readonly keyLimit?: number;
+      readonly keyLimit?: number | undefined;
     }
   | {
       readonly ok: false;
@@ -62,7 +62,7 @@ export function masterPattern(pattern: string): MasterPattern {
   }
 }
 
-function harmless(pattern: string): { sent: string; keyLimit?: number } {
+function harmless(pattern: string): { sent: string; keyLimit?: number | undefined } {
   if (/\p{Surrogate}/u.test(pattern))
     throw new Refusal("half of a surrogate pair is in no key; keys are UTF-8");
   const size = Buffer.byteLength(pattern);

@@ -26,7 +26,7 @@ export interface MooncakeSetupArguments {
   readonly rdmaDevices: string;
   readonly masterServerAddress: string;
   /** Given only where it is not the default tenant, as vLLM does: older clients don't know it. */
-  readonly tenantId?: string;
+  readonly tenantId?: string | undefined;
 }
 
 /**

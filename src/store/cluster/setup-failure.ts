@@ -20,7 +20,7 @@ export interface FailedSetup {
   /** The last lines of Mooncake's log, as it wrote them; empty where they are not known. 20 hold an attempt. */
   readonly logTail: readonly string[];
   /** Milliseconds that the set-up had, when it had no answer in time. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** A line of glog that tells of an error or of the end of the process, and what stands before its text. */

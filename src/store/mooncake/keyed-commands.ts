@@ -12,10 +12,10 @@ const LONG = 16 << 10;
 export interface KeyedCommand<T> {
   readonly head: readonly Uint8Array[];
   readonly keys: FlatKeys;
-  readonly tail?: readonly Uint8Array[];
+  readonly tail?: readonly Uint8Array[] | undefined;
   readonly reply: ReplyReader<T>;
   /** Default: none. */
-  readonly touched?: TouchedMemory;
+  readonly touched?: TouchedMemory | undefined;
 }
 
 /** Sends commands that have keys. */

@@ -4,7 +4,7 @@ import type { ReplicaDescriptor } from "./replica.js";
 /** One result a key, in the order of the keys, and for some of those that failed a reason. */
 export interface Answer<Numbers extends Int32Array | BigInt64Array> {
   readonly codes: Numbers;
-  readonly reasons?: FailureReasons;
+  readonly reasons?: FailureReasons | undefined;
 }
 
 /** Results of calls that give a code a key. */

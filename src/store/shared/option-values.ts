@@ -12,7 +12,11 @@ export function optionError(option: string, value: unknown, expected: string): M
 export function wholeOption(
   option: string,
   value: unknown,
-  { least = 1, most, unit = "" }: { readonly least?: number; readonly most: number; readonly unit?: string },
+  {
+    least = 1,
+    most,
+    unit = "",
+  }: { readonly least?: number | undefined; readonly most: number; readonly unit?: string | undefined },
 ): number {
   const number = typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : value;
   if (typeof number !== "number" || !Number.isInteger(number) || number < least || number > most)

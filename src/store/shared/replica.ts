@@ -15,5 +15,5 @@ export interface ReplicaDescriptor {
   /** Name of the segment that holds it, or where its owner is reached: what the backend knows. */
   readonly segment: string;
   /** Address of the first byte in the owner's memory, where it is known. */
-  readonly address?: bigint;
+  readonly address?: bigint | undefined;
 }

@@ -5,10 +5,10 @@ export interface StoreUsage {
   /** Sum of the object sizes in bytes, without the rounding of the allocator: what Mooncake reports as used. */
   readonly used: bigint;
   /** Bytes taken, with the rounding of the allocator: what decides whether another object fits. */
-  readonly occupied?: bigint;
+  readonly occupied?: bigint | undefined;
   /** Objects, unfinished ones included. */
-  readonly keys?: bigint;
-  readonly counters?: StoreCounters;
+  readonly keys?: bigint | undefined;
+  readonly counters?: StoreCounters | undefined;
 }
 
 /**
@@ -17,16 +17,16 @@ export interface StoreUsage {
  */
 export interface StoreCounters {
   /** Reads (`getInto`, `get`) that found an object, one a key. A master counts whoever asks where an object lies. */
-  readonly hits?: bigint;
+  readonly hits?: bigint | undefined;
   /** The same that found none. A master counts unfinished objects among them. */
-  readonly misses?: bigint;
+  readonly misses?: bigint | undefined;
   /** Objects stored by puts and upserts. */
-  readonly stored?: bigint;
+  readonly stored?: bigint | undefined;
   /** Objects removed on request. */
-  readonly removed?: bigint;
+  readonly removed?: bigint | undefined;
   /** Objects dropped to make room. */
-  readonly evicted?: bigint;
-  readonly evictedBytes?: bigint;
+  readonly evicted?: bigint | undefined;
+  readonly evictedBytes?: bigint | undefined;
   /** Writes refused for want of room (-200), one a key. */
-  readonly refusals?: bigint;
+  readonly refusals?: bigint | undefined;
 }

@@ -25,11 +25,11 @@ export interface StoredPrompt {
 /** Which prompts an arbitrary makes. */
 export interface StoredPromptLimits {
   /** Whether speculative decoding may drop blocks. Default: true. */
-  readonly eagle?: boolean;
+  readonly eagle?: boolean | undefined;
   /** Whether hits may end inside a block. Default: true. */
-  readonly partialHits?: boolean;
+  readonly partialHits?: boolean | undefined;
   /** Whether chunked local attention occurs. Default: true. */
-  readonly chunkedLocal?: boolean;
+  readonly chunkedLocal?: boolean | undefined;
 }
 
 /** The spec of one layer with blocks of `blockSize` tokens. */

@@ -42,8 +42,8 @@ export function anyText(maxLength: number = 12): fc.Arbitrary<string> {
 export type HashableSpec =
   | null
   | { readonly int: string }
-  | { readonly text: string; readonly plain?: boolean; readonly repeat?: number }
-  | { readonly bytes: string; readonly repeat?: number }
+  | { readonly text: string; readonly plain?: boolean | undefined; readonly repeat?: number | undefined }
+  | { readonly bytes: string; readonly repeat?: number | undefined }
   | { readonly tuple: readonly HashableSpec[] }
   | { readonly ints: readonly number[] }
   | { readonly ref: number };

@@ -66,7 +66,11 @@ export function hashOf(base: number, index: number): Uint8Array {
 export function request(
   requestId: string,
   numPromptTokens: number,
-  options: { readonly numTokens?: number; readonly computed?: number; readonly hashBlockSize?: number } = {},
+  options: {
+    readonly numTokens?: number | undefined;
+    readonly computed?: number | undefined;
+    readonly hashBlockSize?: number | undefined;
+  } = {},
 ): StoreRequest {
   const { numTokens = numPromptTokens, computed = 0, hashBlockSize = 16 } = options;
   return {
@@ -83,14 +87,14 @@ export function request(
 
 /** A step of the engine; what is left out is empty. */
 export function output(step: {
-  readonly new?: readonly NewRequestData[];
-  readonly cached?: readonly CachedRequestData[];
-  readonly scheduled?: Readonly<Record<string, number>>;
-  readonly finished?: readonly string[];
-  readonly preempted?: readonly string[];
-  readonly tables?: Readonly<Record<string, BlockIds>>;
-  readonly offloads?: Readonly<Record<string, readonly BoundaryPutTuple[]>>;
-  readonly noBlockState?: boolean;
+  readonly new?: readonly NewRequestData[] | undefined;
+  readonly cached?: readonly CachedRequestData[] | undefined;
+  readonly scheduled?: Readonly<Record<string, number>> | undefined;
+  readonly finished?: readonly string[] | undefined;
+  readonly preempted?: readonly string[] | undefined;
+  readonly tables?: Readonly<Record<string, BlockIds>> | undefined;
+  readonly offloads?: Readonly<Record<string, readonly BoundaryPutTuple[]>> | undefined;
+  readonly noBlockState?: boolean | undefined;
 }): SchedulerOutput {
   return {
     scheduledNewReqs: step.new ?? [],

@@ -156,7 +156,9 @@ export const RANK: WorkerConfig = {
 /** A rank whose caches are registered. */
 export async function rank(
   config: Partial<WorkerConfig> = {},
-  options: Partial<Omit<MooncakeStoreWorkerOptions, "config">> & { readonly numBlocks?: number } = {},
+  options: Partial<Omit<MooncakeStoreWorkerOptions, "config">> & {
+    readonly numBlocks?: number | undefined;
+  } = {},
 ): Promise<Rank> {
   const { numBlocks = 32, store: given, ...rest } = options;
   const whole = { ...RANK, ...config };
@@ -198,7 +200,10 @@ export function save(
   reqId: string,
   tokens: number,
   blockIds: number[][],
-  more: Partial<ReqMetaInit> & { readonly hashBase?: number; readonly hashBlockSize?: number } = {},
+  more: Partial<ReqMetaInit> & {
+    readonly hashBase?: number | undefined;
+    readonly hashBlockSize?: number | undefined;
+  } = {},
 ): ReqMeta {
   const { hashBase, hashBlockSize = 16, ...rest } = more;
   return ReqMeta.create({
@@ -220,10 +225,10 @@ export function load(
   tokens: number,
   blockIds: number[][],
   more: {
-    readonly local?: number;
-    readonly hashBase?: number;
-    readonly hashBlockSize?: number;
-    readonly tails?: readonly (readonly [number, number])[];
+    readonly local?: number | undefined;
+    readonly hashBase?: number | undefined;
+    readonly hashBlockSize?: number | undefined;
+    readonly tails?: readonly (readonly [number, number])[] | undefined;
   } = {},
 ): ReqMeta {
   const { hashBlockSize = 16, tails = [] } = more;
@@ -259,7 +264,10 @@ export interface StepResult {
 export async function step(
   { worker }: Pick<Rank, "worker">,
   jobs: readonly ReqMeta[],
-  more: { readonly finished?: readonly string[]; readonly preempted?: readonly string[] } = {},
+  more: {
+    readonly finished?: readonly string[] | undefined;
+    readonly preempted?: readonly string[] | undefined;
+  } = {},
 ): Promise<StepResult> {
   const metadata = new MooncakeStoreConnectorMetadata([], more.preempted ?? []);
   for (const job of jobs) metadata.addRequest(job);

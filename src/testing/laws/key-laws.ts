@@ -108,7 +108,7 @@ export function parsingNeverCrashes(): fc.IProperty<[string]> {
       try {
         assert.equal(formatParsedKey(parseKey(key)), key);
       } catch (error) {
-        assert.equal((error as { code?: string }).code, "ERR_KEY");
+        assert.equal((error as { code?: string | undefined }).code, "ERR_KEY");
       }
     },
   );

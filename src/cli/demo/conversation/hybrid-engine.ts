@@ -255,13 +255,13 @@ export class HybridEngine {
 
 /** What a step schedules: nothing, or one request. */
 interface Step {
-  readonly request?: DemoRequest;
-  readonly new?: NewRequestData;
-  readonly cached?: CachedRequestData;
+  readonly request?: DemoRequest | undefined;
+  readonly new?: NewRequestData | undefined;
+  readonly cached?: CachedRequestData | undefined;
   /** Tokens of the request in this step. */
-  readonly scheduled?: number;
+  readonly scheduled?: number | undefined;
   /** The model's work. */
-  readonly compute?: () => Promise<void>;
+  readonly compute?: (() => Promise<void>) | undefined;
 }
 
 function connectorConfig({ model, tpSize, cachePrefix }: HybridEngineOptions): ConnectorConfig {

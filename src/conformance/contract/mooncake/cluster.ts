@@ -14,11 +14,11 @@ const HOST = "127.0.0.1";
 
 /** What a cluster is made of. */
 export interface ClusterSetup {
-  readonly leaseTtlMs?: number;
+  readonly leaseTtlMs?: number | undefined;
   /** Further flags of the master, by name. */
-  readonly masterFlags?: Readonly<Record<string, string | number | boolean>>;
+  readonly masterFlags?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** Bytes of the segment of the owner `O`; 0: no owner. Default: 128 MiB. */
-  readonly segmentBytes?: number;
+  readonly segmentBytes?: number | undefined;
 }
 
 /** A real master and owner processes on free loopback ports. Disposing of it leaves nothing behind. */

@@ -32,7 +32,7 @@ export function locateMooncake(python: string): MooncakeInstallation {
     if (master) return { python, master };
     throw new Error(`${folder} has no mooncake_master`);
   } catch (error) {
-    const { stderr, message } = error as { stderr?: string; message: string };
+    const { stderr, message } = error as { stderr?: string | undefined; message: string };
     const reason = stderr?.trim().split("\n").at(-1) || message;
     throw new MooncakeKvError(
       "ERR_CONFIG",
