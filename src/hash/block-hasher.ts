@@ -1,3 +1,4 @@
+import { checkNames, checkWhole, checkWord, type OptionNames } from "../checks/checks-for.js";
 import { describe, MooncakeKvError } from "../errors.js";
 import { DEFAULT_RELEASE, RELEASES, type Release } from "../release.js";
 import {
@@ -13,6 +14,7 @@ import type { BlobBlockHashes, BlockHash } from "./blob-block-hashes.js";
 import { BlockHashSession } from "./block-hash-session.js";
 import { cborDumps } from "./cbor.js";
 import { type Digest, loadDigest, sha256 } from "./digest.js";
+import { hashError } from "./hash-error.js";
 import type { HashRules } from "./hash-rules.js";
 import type { Hashable } from "./hashable.js";
 import type { BlockHashKernel } from "./kernel.js";
@@ -45,6 +47,17 @@ export interface BlockHasherOptions {
   /** A native fast path for the sha256 algorithms. */
   readonly kernel?: BlockHashKernel | undefined;
 }
+
+const OPTIONS: OptionNames<BlockHasherOptions> = {
+  release: 1,
+  algorithm: 1,
+  blockSize: 1,
+  seed: 1,
+  noneHash: 1,
+  rootSharing: 1,
+  numHashLookaheadTokens: 1,
+  kernel: 1,
+};
 
 /** How `hashAsync` behaves. */
 export interface HashAsyncOptions {
@@ -80,12 +93,15 @@ export class BlockHasher implements HashRules {
    * @throws MooncakeKvError `ERR_HASH` for options that no engine can have, or a root that can't be shared.
    */
   constructor(options: BlockHasherOptions, digest?: Digest) {
-    this.release = checkRelease(options.release ?? DEFAULT_RELEASE);
+    checkNames(hashError, "BlockHasher", options, OPTIONS);
+    this.release = checkWord(hashError, "release", options.release ?? DEFAULT_RELEASE, RELEASES);
     this.algorithm = parseHashAlgorithm(options.algorithm ?? DEFAULT_HASH_ALGORITHM);
     this.format = blockFormat(this.algorithm);
-    this.blockSize = checkCount("blockSize", options.blockSize, 1);
+    this.blockSize = checkWhole(hashError, "blockSize", options.blockSize, 1);
     this.hashLength = hashLength(this.algorithm);
-    this.numHashLookaheadTokens = checkCount(
+    checkWord(hashError, "rootSharing", options.rootSharing ?? "shared", ["shared", "private"]);
+    this.numHashLookaheadTokens = checkWhole(
+      hashError,
       "numHashLookaheadTokens",
       options.numHashLookaheadTokens ?? 0,
       0,
@@ -119,6 +135,7 @@ export class BlockHasher implements HashRules {
 
   /** A hasher for any algorithm; loads what the algorithm needs first. */
   static async create(options: BlockHasherOptions): Promise<BlockHasher> {
+    checkNames(hashError, "BlockHasher", options, OPTIONS);
     return new BlockHasher(
       options,
       await loadDigest(parseHashAlgorithm(options.algorithm ?? DEFAULT_HASH_ALGORITHM)),
@@ -194,28 +211,4 @@ function checkNoneHash(noneHash: Uint8Array, algorithm: HashAlgorithm): BlockHas
       { noneHash, algorithm },
     );
   return Uint8Array.from(noneHash);
-}
-
-function checkRelease(release: Release): Release {
-  if (!RELEASES.includes(release))
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `unknown release ${describe(release)}; known are ${RELEASES.join(", ")}`,
-      {
-        release,
-      },
-    );
-  return release;
-}
-
-function checkCount(name: string, value: number, minimum: number): number {
-  if (!Number.isSafeInteger(value) || value < minimum)
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `${name} ${describe(value)} is not a whole number of ${minimum} or more`,
-      {
-        [name]: value,
-      },
-    );
-  return value;
 }

@@ -1,5 +1,7 @@
+import { checkNames, type OptionNames } from "../checks/checks-for.js";
 import { describe, MooncakeKvError } from "../errors.js";
 import type { Release } from "../release.js";
+import { hashError } from "./hash-error.js";
 
 /** A list of token ids: whole numbers of 0 to 2^32 - 1. */
 export type TokenIds = ArrayLike<number>;
@@ -49,8 +51,19 @@ export interface HashRequest {
   readonly sharedTexts?: boolean | undefined;
 }
 
+const MEMBERS: OptionNames<HashRequest> = {
+  promptTokenIds: 1,
+  mmFeatures: 1,
+  loraRequest: 1,
+  cacheSalt: 1,
+  promptEmbeds: 1,
+  promptIsTokenIds: 1,
+  sharedTexts: 1,
+};
+
 /** Checks the parts of a request that are not token ids. */
 export function checkRequest(request: HashRequest): void {
+  checkNames(hashError, "a request", request, MEMBERS);
   const { mmFeatures = [], promptEmbeds, promptIsTokenIds, promptTokenIds, loraRequest, cacheSalt } = request;
   if (promptTokenIds !== undefined && typeof promptTokenIds?.length !== "number")
     throw bad(`promptTokenIds ${describe(promptTokenIds)} is not a list of token ids`);

@@ -1,5 +1,6 @@
+import { checkNames } from "../checks/checks-for.js";
 import { describe, MooncakeKvError } from "../errors.js";
-import type { KeyMetadata } from "./key-metadata.js";
+import { type KeyMetadata, keyError } from "./key-metadata.js";
 
 /** How the head of a key may be read. */
 export type KeyHead = Pick<KeyMetadata, "cachePrefix" | "modelName" | "storeNamespace">;
@@ -47,6 +48,7 @@ const SHAPE = "[prefix@]model[namespace][@cfg:hex]@tp_rank:T@pcpP@dcpD@pp_rank:S
  */
 export function parseKey(key: string, options: ParseKeyOptions = {}): ParsedKey {
   if (typeof key !== "string") throw notAKey(key, "a key is a string");
+  checkNames(keyError, "parseKey", options, { modelName: 1 });
   if (options.modelName === "")
     throw new MooncakeKvError("ERR_KEY", 'modelName "" names no model; leave it out where it is unknown');
   const at = key.lastIndexOf("@");

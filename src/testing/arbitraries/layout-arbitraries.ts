@@ -81,7 +81,8 @@ function tpSizeOf({ storeTpSize }: SharedModel): fc.Arbitrary<number> {
 /** The ranks of an engine of one TP size, each with memory of its own. */
 export function engineRanks(model: SharedModel, tpSize: number): Rank[] {
   const numHeads = (model.storeTpSize * model.headsPerShard) / tpSize;
-  const shape = { ...model, layout: model.order, numHeads };
+  const { numLayers, numBlocks, blockSize, contentSize, elementSize } = model;
+  const shape = { layout: model.order, numLayers, numBlocks, numHeads, blockSize, contentSize, elementSize };
   return Array.from({ length: tpSize }, (_, tpRank) => {
     const baseAddress = 0x7f00_0000_0000n + BigInt(tpRank) * 0x10_0000_0000n;
     const layout = new model.layoutClass({
