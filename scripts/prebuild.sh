@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the addons that the package brings along, for glibc 2.28 and later:
 #   prebuilds/linux-x64/mooncake_kv.node  prebuilds/linux-arm64/mooncake_kv.node
-# Usage: scripts/prebuild.sh [x64] [arm64]      (no argument: both)
+# Usage: scripts/prebuild.sh [x64] [arm64]      (no argument: both; npm run build:prebuilds)
 # Needs CMake, ninja or make, Python 3 with venv, and node_modules. zig, the cross compiler, comes from PyPI into
 # build/zig. Everything is kept under build/, so that a second run makes only what changed.
 set -euo pipefail

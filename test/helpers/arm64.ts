@@ -1,6 +1,5 @@
-import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 import { lacking } from "./prebuilds.js";
 
 /** Where Debian's cross packages put the libraries of arm64. */
@@ -15,7 +14,7 @@ const NODE = resolve("build", "arm64-node", "bin", "node");
  * @throws Error in CI, where it must be possible.
  */
 export function arm64Node(): readonly string[] | undefined {
-  const emulator = ["qemu-aarch64", "qemu-aarch64-static"].find(starts);
+  const emulator = onPath("qemu-aarch64") ?? onPath("qemu-aarch64-static");
   if (!emulator) lacking("qemu-aarch64 is not on the PATH (apt-get install qemu-user)");
   else if (!existsSync(SYSROOT)) lacking(`${SYSROOT} is not there (apt-get install libstdc++6-arm64-cross)`);
   else if (!existsSync(NODE)) lacking(`${NODE} is not there (scripts/arm64-node.sh fetches it)`);
@@ -23,11 +22,8 @@ export function arm64Node(): readonly string[] | undefined {
   return undefined;
 }
 
-function starts(program: string): boolean {
-  try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
+/** The file of a program on the PATH. */
+function onPath(program: string): string | undefined {
+  const files = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, program));
+  return files.find((file) => existsSync(file));
 }
