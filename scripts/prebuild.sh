@@ -11,6 +11,11 @@ cd "$(dirname "$0")/.."
 ZIG=0.17.1
 GLIBC=2.28
 
+# A machine that lacks something ends with 3, a fault in our sources with anything else.
+lacking() { echo "scripts/prebuild.sh: $1" >&2; exit 3; }
+command -v cmake >/dev/null || lacking "cmake is not on the PATH"
+command -v ninja >/dev/null || command -v make >/dev/null || lacking "neither ninja nor make is on the PATH"
+
 mkdir -p build
 exec 9>build/prebuild.lock
 flock 9 # two runs at a time would build into the same folders
@@ -18,8 +23,9 @@ flock 9 # two runs at a time would build into the same folders
 zig=$PWD/build/zig/zig
 if [ "$("$zig" version 2>/dev/null)" != "$ZIG" ]; then
   rm -rf build/zig
-  python3 -m venv build/zig
-  build/zig/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: "ziglang==$ZIG"
+  python3 -m venv build/zig || lacking "python3 with venv is needed to install zig"
+  build/zig/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: "ziglang==$ZIG" ||
+    lacking "ziglang $ZIG can't be installed from PyPI"
   ln -s "$(build/zig/bin/python -c 'import ziglang, os; print(os.path.dirname(ziglang.__file__))')/zig" "$zig"
 fi
 # zig builds its C++ library for each target, once.

@@ -3,15 +3,20 @@ import { runProcess } from "../runner/process.js";
 /** Milliseconds for both architectures from nothing, on a busy machine. */
 const TIMEOUT_MS = 14 * 60_000;
 
+/** How the script ends when the machine lacks a tool. */
+const LACKING = 3;
+
 /**
  * Makes what is missing or old of the prebuilt addons; what is current takes a second.
  *
- * @returns whether they are there. Where they can't be made a line says why; in CI that is a failure.
+ * @returns whether they are there. Where a tool is lacking a line says so; in CI that is a failure.
+ * @throws Error when they don't compile.
  */
 export async function makePrebuilds(): Promise<boolean> {
   const { code, output } = await runProcess("bash", ["scripts/prebuild.sh"], TIMEOUT_MS);
   if (code === 0) return true;
-  return lacking(`the prebuilt addons can't be made here (scripts/prebuild.sh ended with ${code})`, output);
+  if (code === LACKING) return lacking("the prebuilt addons can't be made here", output);
+  throw new Error(`scripts/prebuild.sh ended with ${code}\n${output}`);
 }
 
 /**
