@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { isMooncakeKvError } from "../../errors.js";
-import { buildNativeAddon } from "../build/native-build.js";
 import type { CommandContext } from "../command.js";
+import { buildNativeAddon } from "../native-build/native-build.js";
 import { packageRoot } from "../package-root.js";
 
 const HELP = `

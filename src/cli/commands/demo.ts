@@ -1,8 +1,6 @@
 import type { Command } from "commander";
 import { loadNative, nativeAvailable, nativeBlockHashKernel } from "../../native/index.js";
 import { openStore } from "../../store/index.js";
-import { BuildProgress } from "../build/build-progress.js";
-import { buildNativeAddon } from "../build/native-build.js";
 import type { CommandContext } from "../command.js";
 import { conversationLines } from "../demo/conversation/report.js";
 import { runConversation } from "../demo/conversation/run-conversation.js";
@@ -10,6 +8,8 @@ import { reportLines } from "../demo/report.js";
 import { runDemo } from "../demo/run-demo.js";
 import { promptTokens } from "../demo/tokenizer.js";
 import { jsonText } from "../json.js";
+import { BuildProgress } from "../native-build/build-progress.js";
+import { buildNativeAddon } from "../native-build/native-build.js";
 import { addJsonOption, type JsonOption } from "../options.js";
 import { packageRoot } from "../package-root.js";
 

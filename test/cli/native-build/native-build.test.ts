@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { buildNativeAddon } from "../../../src/cli/build/native-build.js";
+import { buildNativeAddon } from "../../../src/cli/native-build/native-build.js";
 import { isMooncakeKvError, type MooncakeKvError } from "../../../src/errors.js";
 import { addonCandidates } from "../../../src/native/locations.js";
 
