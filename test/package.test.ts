@@ -32,6 +32,8 @@ test.before(async () => {
   const installed = join(folder, "node_modules", "mooncake-kv");
   mkdirSync(installed, { recursive: true });
   await run("tar", ["-xzf", tarballPath(), "-C", installed, "--strip-components=1"]);
+  // As on a platform for which nothing is prebuilt; with the prebuilt addons another test goes on.
+  rmSync(join(installed, "prebuilds"), { recursive: true, force: true });
   for (const dependency of [...Object.keys(manifest.dependencies), "fast-check", "pure-rand"])
     cpSync(join(root, "node_modules", dependency), join(folder, "node_modules", dependency), {
       recursive: true,
@@ -40,6 +42,13 @@ test.before(async () => {
 });
 
 test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+test("npm run build starts nothing else, and packing starts clean", () => {
+  // npm runs scripts named pre<script> and post<script> by itself.
+  for (const script of Object.keys(manifest.scripts))
+    assert.not(/^(?:pre|post)(?!pack$|publishOnly$)/.test(script), script);
+  assert.match(manifest.scripts["prepack"]!, /^npm run clean:ts && npm run build:ts && /);
+});
 
 test("no script runs on installation", () => {
   for (const script of ["preinstall", "install", "postinstall", "prepare"])

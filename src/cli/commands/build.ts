@@ -1,12 +1,14 @@
 import type { Command } from "commander";
 import { isMooncakeKvError } from "../../errors.js";
 import type { CommandContext } from "../command.js";
-import { buildNativeAddon, builtAddon } from "../native-build.js";
+import { buildNativeAddon } from "../native-build/native-build.js";
 import { packageRoot } from "../package-root.js";
 
 const HELP = `
-Needs a C++20 compiler and CMake, and the npm packages cmake-js and node-addon-api in your project. Everything that
-is pure works without the addon: hashes, keys, chunks, layouts, validation, conformance.
+Needs a C++20 compiler and CMake, and the npm packages cmake-js and node-addon-api in your project (installed globally
+where mooncake-kv is). The package brings the addon for Linux with glibc 2.28 or later on x64 and arm64: there a build
+is needed only for what you changed. Where the package's folder may not be written, the addon goes into your cache.
+Everything that is pure works without the addon: hashes, keys, chunks, layouts, validation, conformance.
 
 Exit status: that of the build.`;
 
@@ -19,10 +21,10 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(quiet: boolean, context: CommandContext): Promise<void> {
-  const root = packageRoot();
   try {
-    await buildNativeAddon(root, { quiet });
-    await context.stdout.line(builtAddon(root));
+    await context.stdout.line(
+      await buildNativeAddon(packageRoot(), { quiet, environment: { ...context.env } }),
+    );
   } catch (error) {
     const exitCode = isMooncakeKvError(error, "ERR_NATIVE") ? error.details["exitCode"] : undefined;
     if (!isMooncakeKvError(error) || typeof exitCode !== "number") throw error;

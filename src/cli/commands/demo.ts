@@ -8,7 +8,8 @@ import { reportLines } from "../demo/report.js";
 import { runDemo } from "../demo/run-demo.js";
 import { promptTokens } from "../demo/tokenizer.js";
 import { jsonText } from "../json.js";
-import { buildNativeAddon } from "../native-build.js";
+import { BuildProgress } from "../native-build/build-progress.js";
+import { buildNativeAddon } from "../native-build/native-build.js";
 import { addJsonOption, type JsonOption } from "../options.js";
 import { packageRoot } from "../package-root.js";
 
@@ -35,14 +36,10 @@ export function define(command: Command, context: CommandContext): void {
     .action((options: DemoOptions) => run(options, context));
 }
 
-async function run({ store: uri, json }: DemoOptions, { stdout, stderr }: CommandContext): Promise<void> {
+async function run({ store: uri, json }: DemoOptions, context: CommandContext): Promise<void> {
+  const { stdout } = context;
   const root = packageRoot();
-  if (!nativeAvailable()) {
-    await stderr.line("mooncake-kv: the native addon is not built yet; building it once");
-    await stderr.flush();
-    await buildNativeAddon(root, { quiet: true });
-    loadNative();
-  }
+  if (!nativeAvailable()) await build(root, context);
   const store = await openStore(uri);
   try {
     const work = { store, tokens: await promptTokens(root), kernel: nativeBlockHashKernel() };
@@ -57,4 +54,18 @@ async function run({ store: uri, json }: DemoOptions, { stdout, stderr }: Comman
   } finally {
     await store.close();
   }
+}
+
+async function build(root: string, { io, env, stderr }: CommandContext): Promise<void> {
+  await stderr.line(
+    "mooncake-kv: the native addon is not built yet; building it once, which takes a minute or two",
+  );
+  await stderr.flush();
+  const progress = new BuildProgress(io.stderr);
+  try {
+    await buildNativeAddon(root, { quiet: true, onOutput: progress.take, environment: { ...env } });
+  } finally {
+    progress.end();
+  }
+  loadNative();
 }

@@ -31,7 +31,7 @@ export interface MooncakeStoreWorkerOptions {
   /** Loads that may wait; one more fails at once, so that the engine computes. Default: 4096. */
   readonly maxQueuedLoads?: number | undefined;
   /** How lookups ask. */
-  readonly lookupWindows?: LookupSessionOptions["windows"];
+  readonly lookupWindows?: LookupSessionOptions["windows"] | undefined;
   /** How long the worker waits for the store. Default: `DEFAULT_WORKER_TIME_LIMITS`. */
   readonly timeLimits?: TimeLimitOptions<WorkerTimeLimits> | undefined;
   /** Told of troubles. It may throw: that costs nothing but what it would have said. */
