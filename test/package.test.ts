@@ -106,6 +106,29 @@ test("every entry point imports, and a function of each works", async () => {
   assert.is(out["name"], "mooncake-kv");
 });
 
+test("without fast-check the tools for tests say what to install", async () => {
+  const away = join(folder, "fast-check-away");
+  await run("mv", [join(folder, "node_modules", "fast-check"), away]);
+  try {
+    writeFileSync(
+      join(folder, "lacking.js"),
+      'import("mooncake-kv/testing").catch((error) => console.log(error.code, error.message));',
+    );
+    assert.match(
+      await run(process.execPath, ["lacking.js"]),
+      /^ERR_CONFIG mooncake-kv\/testing needs the package fast-check .*npm install --save-dev fast-check$/m,
+    );
+    // Whoever has vectors to run needs it not.
+    writeFileSync(
+      join(folder, "vectors.js"),
+      'import { vectorHandlers } from "mooncake-kv/conformance"; console.log(typeof vectorHandlers);',
+    );
+    assert.match(await run(process.execPath, ["vectors.js"]), /^object$/m);
+  } finally {
+    await run("mv", [away, join(folder, "node_modules", "fast-check")]);
+  }
+});
+
 test("CommonJS code may require the package", async () => {
   writeFileSync(join(folder, "use.cjs"), `console.log(require("mooncake-kv").DEFAULT_RELEASE)`);
   assert.match(await run(process.execPath, ["--no-warnings", "use.cjs"]), /^vllm-0\.33$/m);

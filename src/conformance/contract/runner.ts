@@ -69,6 +69,7 @@ export async function runContractLines(
     total: 0,
     passed: 0,
     failed: 0,
+    skipped: 0,
     ops: {},
     deviations: {},
     failures: [],
@@ -105,7 +106,7 @@ function add(report: ContractReport, outcome: ScenarioOutcome): void {
   report[outcome.failure ? "failed" : "passed"]++;
   report.otherBackendOnly.push(...outcome.skipped);
   for (const [op, passed] of outcome.steps) {
-    report.ops[op] ??= { total: 0, passed: 0, failed: 0 };
+    report.ops[op] ??= { total: 0, passed: 0, failed: 0, skipped: 0 };
     report.ops[op].total++;
     report.ops[op][passed ? "passed" : "failed"]++;
   }
