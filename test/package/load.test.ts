@@ -41,7 +41,7 @@ const entry = (name: string): Entry => exports[name] as Entry;
 test("the core is three files for Node, and loads no validator, addon or optional package", () => {
   const { files, packages } = loaded(entry(".").node);
   assert.ok(files.length <= 3, files.join(", "));
-  assert.equal(packages, ["#platform"]);
+  assert.equal(packages, []);
 });
 
 test("for a bundler the core reaches no generated code, and nothing of Node", () => {
