@@ -29,12 +29,21 @@ export function releaseOption(): Option {
   return new Option("--release <name>", "vLLM release of the engine").choices(RELEASES);
 }
 
-/** An option whose value is a whole number of at least `minimum`. */
-export function wholeOption(flags: string, description: string, minimum: number = 0): Option {
+/** An option whose value is a whole number of at least `minimum`, and of at most `maximum`. */
+export function wholeOption(
+  flags: string,
+  description: string,
+  minimum: number = 0,
+  maximum: number = Number.MAX_SAFE_INTEGER,
+): Option {
   return new Option(flags, description).argParser((text: string) => {
     const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (!Number.isSafeInteger(value) || value < minimum)
-      throw new InvalidArgumentError(`It must be a whole number of ${minimum} or more.`);
+    if (!Number.isSafeInteger(value) || value < minimum || value > maximum)
+      throw new InvalidArgumentError(
+        maximum === Number.MAX_SAFE_INTEGER
+          ? `It must be a whole number of ${minimum} or more.`
+          : `It must be a whole number of ${minimum} to ${maximum}.`,
+      );
     return value;
   });
 }

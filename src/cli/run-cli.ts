@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import type { CommandContext } from "./command.js";
 import { type CliIo, processIo } from "./io.js";
+import { inOptions } from "./option-words.js";
 import { Output, OutputClosed } from "./output.js";
 import { createProgram } from "./program.js";
 import { reportError } from "./report-error.js";
@@ -63,7 +64,7 @@ async function parse(words: readonly string[], context: CommandContext): Promise
     await program.parseAsync(argv, { from: "user" });
     return context.exitCode;
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
+    if (!(error instanceof CommanderError)) throw inOptions(error, program, argv);
     if (SHOWN.includes(error.code)) return 0;
     // A command is missing: commander has shown what there is.
     if (error.code === "commander.help") return 2;
@@ -75,7 +76,11 @@ async function parse(words: readonly string[], context: CommandContext): Promise
 }
 
 function usageError({ message }: CommanderError): UsageError {
-  return new UsageError(message.replace(/^error: /, ""));
+  const old = /argument '(sha256_cbor_64bit|builtin)' is invalid/.exec(message);
+  const word = old
+    ? `; ${old[1]} is a name of older vLLM${old[1] === "builtin" ? "" : ", whose place sha256_cbor has taken"}, and its hashes stand in no key`
+    : "";
+  return new UsageError(`${message.replace(/^error: /, "")}${word}`);
 }
 
 function wantsJson(argv: readonly string[]): boolean {

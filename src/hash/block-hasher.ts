@@ -1,5 +1,5 @@
 import { checkNames, checkWhole, checkWord, type OptionNames } from "../checks/checks-for.js";
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe } from "../errors.js";
 import { DEFAULT_RELEASE, RELEASES, type Release } from "../release.js";
 import {
   type BlockFormat,
@@ -107,8 +107,7 @@ export class BlockHasher implements HashRules {
       0,
     );
     if (this.numHashLookaheadTokens > 0 && this.release !== "vllm-0.33")
-      throw new MooncakeKvError(
-        "ERR_HASH",
+      throw hashError(
         `numHashLookaheadTokens ${this.numHashLookaheadTokens} does not exist in ${this.release}; it came with vllm-0.33`,
         { release: this.release },
       );
@@ -121,10 +120,7 @@ export class BlockHasher implements HashRules {
       return;
     }
     if (options.seed !== undefined && typeof options.seed !== "string")
-      throw new MooncakeKvError(
-        "ERR_HASH",
-        `seed ${describe(options.seed)} is not a text; pass PYTHONHASHSEED as set`,
-      );
+      throw hashError(`seed ${describe(options.seed)} is not a text; pass PYTHONHASHSEED as set`);
     const root = resolveNoneHash(this.algorithm, this.digest, options.seed, this.release);
     if (!root.shareable && options.rootSharing !== "private")
       throw unshareableRoot(this.algorithm, this.release);
@@ -184,10 +180,7 @@ export class BlockHasher implements HashRules {
 
 function asRequest(input: TokenIds | HashRequest): HashRequest {
   if (typeof input !== "object" || input === null)
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `${describe(input)} is neither a list of token ids nor a request with promptTokenIds`,
-    );
+    throw hashError(`${describe(input)} is neither a list of token ids nor a request with promptTokenIds`);
   return "length" in input && typeof input.length === "number"
     ? { promptTokenIds: input as TokenIds }
     : (input as HashRequest);
@@ -195,8 +188,7 @@ function asRequest(input: TokenIds | HashRequest): HashRequest {
 
 function syncDigest(algorithm: HashAlgorithm): Digest {
   if (isCryptographic(algorithm)) return sha256;
-  throw new MooncakeKvError(
-    "ERR_HASH",
+  throw hashError(
     `${algorithm} is WebAssembly that must be loaded first: use await BlockHasher.create(options)`,
     { algorithm },
   );
@@ -205,8 +197,7 @@ function syncDigest(algorithm: HashAlgorithm): Digest {
 function checkNoneHash(noneHash: Uint8Array, algorithm: HashAlgorithm): BlockHash {
   const lengths = isCryptographic(algorithm) ? [32] : [16, 32];
   if (!(noneHash instanceof Uint8Array) || !lengths.includes(noneHash.length))
-    throw new MooncakeKvError(
-      "ERR_HASH",
+    throw hashError(
       `noneHash ${describe(noneHash)} must be a Uint8Array of ${lengths.join(" or ")} bytes for ${algorithm}`,
       { noneHash, algorithm },
     );

@@ -1,6 +1,7 @@
 import { utf8 } from "#platform";
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe, type MooncakeKvError } from "../errors.js";
 import { ByteWriter } from "./byte-writer.js";
+import { hashError } from "./hash-error.js";
 import { type Hashable, SharedText } from "./hashable.js";
 import { exactInteger, magnitude } from "./integer.js";
 import {
@@ -253,8 +254,7 @@ function encodeUtf8(text: string): Uint8Array {
 }
 
 function unsupported(value: unknown): MooncakeKvError {
-  return new MooncakeKvError(
-    "ERR_HASH",
+  return hashError(
     `${describe(value)} can't be hashed; None (null), integers, texts, bytes and tuples of these can`,
     { value },
   );

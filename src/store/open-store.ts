@@ -122,6 +122,21 @@ export async function openStore(
 export async function openStore(target: `mooncake-admin:${string}` | AdminStoreConfig): Promise<AdminStore>;
 export async function openStore(target: string | StoreConfig): Promise<KvStore>;
 export async function openStore(target: string | StoreConfig): Promise<KvStore> {
+  const { options, open } = await checkedTarget(target);
+  return CheckedStore.over(await open(Object.fromEntries(options)));
+}
+
+/**
+ * Checks what `openStore` would be given, without opening anything: the backend and the names of its options.
+ *
+ * @throws MooncakeKvError `ERR_CONFIG` as `openStore`.
+ */
+export async function checkStoreTarget(target: string | StoreConfig): Promise<void> {
+  await checkedTarget(target);
+}
+
+/** The backend of a target, which knows all of its options. */
+async function checkedTarget(target: string | StoreConfig) {
   const { name, options } = typeof target === "string" ? fromUri(target) : fromObject(target);
   const { options: known, open } = await backendOf(name).load();
   for (const option of options.keys())
@@ -130,7 +145,7 @@ export async function openStore(target: string | StoreConfig): Promise<KvStore> 
         backend: name,
         option,
       });
-  return CheckedStore.over(await open(Object.fromEntries(options)));
+  return { options, open };
 }
 
 interface Target {

@@ -4,6 +4,7 @@ import { DemoBlockPool } from "../../src/cli/demo/conversation/block-pool.js";
 import { BlockTables } from "../../src/cli/demo/conversation/block-tables.js";
 import { runConversation } from "../../src/cli/demo/conversation/run-conversation.js";
 import { GPT_OSS_20B } from "../../src/cli/demo/model.js";
+import { withOwnObjects } from "../../src/cli/demo/own-objects.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import type { Arena } from "../../src/store/arena.js";
 import { type KvStore, openStore, StoreResult } from "../../src/store/index.js";
@@ -39,7 +40,10 @@ async function withStore(
   }
 }
 
-const converse = (store: KvStore) => runConversation({ store, tokens: TOKENS, kernel: undefined });
+const converse = (store: KvStore) =>
+  withOwnObjects(store, (cachePrefix) =>
+    runConversation({ store, tokens: TOKENS, kernel: undefined, cachePrefix }),
+  );
 
 const failsWithDifferences = async (store: KvStore) => {
   try {

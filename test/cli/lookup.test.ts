@@ -12,6 +12,7 @@ import { answerLines, askStore, nothingToAsk } from "../../src/cli/lookup/answer
 import { type EngineOptions, lookupEngine } from "../../src/cli/lookup/engine-groups.js";
 import { Output } from "../../src/cli/output.js";
 import { MooncakeCluster } from "../../src/conformance/contract/mooncake/cluster.js";
+import { ExistenceTable } from "../../src/coordinator/index.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { BlobBlockHashes, BlockHasher } from "../../src/hash/index.js";
 import { PoolKey } from "../../src/key/index.js";
@@ -19,6 +20,7 @@ import { LookupKeyServer } from "../../src/lookup/index.js";
 import { openStore } from "../../src/store/index.js";
 import { findMooncake } from "../helpers/mooncake-wheel.js";
 import { E1 } from "./helpers/examples.js";
+import { run } from "./helpers/run.js";
 
 const test = suite("mooncake-kv lookup");
 let folder = "";
@@ -106,6 +108,7 @@ const engine: EngineOptions = {
   cachePrefix: "",
   tpSize: 1,
   ppSize: 1,
+  pcpSize: 1,
   dcpSize: 1,
   kvCacheLayout: "LBNHC",
 };
@@ -169,6 +172,73 @@ test("groups of several kinds", async () => {
   assert.match(keyPrefixes[2]![0]!, /@group:2$/);
   for (const group of ["", "what", "full:0", "full:x", "swa:16", "full:1:2:3", "chunked_local"])
     assert.throws(() => lookupEngine({ ...engine, group: [group] }, 16), /--group/);
+});
+
+test("what is written wrong is told before anything is read or asked", async () => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [["--store", "foo:", "--model-name", "m", "1", "2"], /no store backend "foo"/],
+    [["--store", "embedded:?capcity=1GiB", "--model-name", "m", "1"], /no option "capcity"/],
+    [["--store", "embedded:", "--model-name", "m", "--group", "bogus", "1"], /--group "bogus"/],
+    [["--store", "embedded:", "1"], /either --model, the path/],
+    [["--store", "embedded:", "--model-name", "m", "--group", "swa_mla", "1"], /swa_mla needs WINDOW/],
+    [
+      [
+        "--store",
+        "embedded:",
+        "--model-name",
+        "m",
+        "--pcp-size",
+        "2",
+        "--group",
+        "full",
+        "--group",
+        "full",
+        "1",
+      ],
+      /prefill context parallel size 2 with 2 groups/,
+    ],
+  ];
+  for (const [argv, message] of cases) {
+    const { exitCode, stdout, stderr } = await run(["lookup", ...argv], { terminal: true });
+    assert.equal([exitCode, stdout], [2, ""], argv.join(" "));
+    assert.match(stderr, message);
+  }
+});
+
+test("EAGLE drops the last block, and ranks of prefill parallelism are asked one by one", () => {
+  const options = {
+    modelName: "m",
+    cachePrefix: "",
+    tpSize: 1,
+    ppSize: 1,
+    pcpSize: 2,
+    dcpSize: 1,
+    kvCacheLayout: "LBNHC",
+  } as const;
+  const plain = lookupEngine(options, 16);
+  assert.equal(plain.keyPrefixes, [[0, 1].map((rank) => `m@tp_rank:0@pcp${rank}@dcp0@pp_rank:0@group:0`)]);
+  const stored = (engine: typeof plain) =>
+    engine.coordinator.findLongestCacheHit(64, ExistenceTable.everything(4)).hitLength;
+  assert.is(stored(plain), 64);
+  assert.is(stored(lookupEngine({ ...options, eagle: true }, 16)), 48);
+});
+
+test("hashes of another block size than --block-size are refused", async () => {
+  const { stdout: stdin } = await run(["hash", "--block-size", "4", "1", "2", "3", "4"]);
+  const ask = ["lookup", "--store", "embedded:", "--model-name", "m", "--hashes"];
+  assert.match((await run(ask, { stdin })).stdout, /^0 of 4 tokens$/m);
+  const other = await run([...ask, "--block-size", "16"], { stdin });
+  assert.equal([other.exitCode, other.stdout], [2, ""]);
+  assert.match(other.stderr, /blocks of 4 tokens, but --block-size is 16/);
+});
+
+test("a prompt that is too short for any hit says why", async () => {
+  const tokens = Array.from({ length: 16 }, (_, token) => String(token));
+  const { stdout } = await run(["lookup", "--store", "embedded:", "--model-name", "m", ...tokens]);
+  assert.match(
+    stdout,
+    /^0 of 16 tokens\n.*\nhits of this engine end every 16 tokens, .* needs a prompt of 17 or more$/ms,
+  );
 });
 
 test("a store that can't answer is unknown, and a failure", async () => {

@@ -1,8 +1,14 @@
 import type { Command } from "commander";
 import { isMooncakeKvError } from "../../errors.js";
 import type { CommandContext } from "../command.js";
+import { jsonText } from "../json.js";
 import { buildNativeAddon } from "../native-build/native-build.js";
+import type { JsonOption } from "../options.js";
 import { packageRoot } from "../package-root.js";
+
+interface BuildOptions extends JsonOption {
+  readonly quiet?: true | undefined;
+}
 
 const HELP = `
 Needs a C++20 compiler and CMake, and the npm packages cmake-js and node-addon-api in your project (installed globally
@@ -16,15 +22,17 @@ Exit status: that of the build.`;
 export function define(command: Command, context: CommandContext): void {
   command
     .option("-q, --quiet", "print the compiler's output only when it fails")
+    .option("--json", "print JSON, and the compiler's output only when it fails")
     .addHelpText("after", HELP)
-    .action((options: { readonly quiet?: true | undefined }) => run(options.quiet === true, context));
+    .action((options: BuildOptions) => run(options, context));
 }
 
-async function run(quiet: boolean, context: CommandContext): Promise<void> {
+async function run({ quiet: wanted, json }: BuildOptions, context: CommandContext): Promise<void> {
+  // Nothing may stand between JSON and its reader.
+  const quiet = wanted === true || json === true;
   try {
-    await context.stdout.line(
-      await buildNativeAddon(packageRoot(), { quiet, environment: { ...context.env } }),
-    );
+    const addon = await buildNativeAddon(packageRoot(), { quiet, environment: { ...context.env } });
+    await context.stdout.line(json ? jsonText({ addon }) : addon);
   } catch (error) {
     const exitCode = isMooncakeKvError(error, "ERR_NATIVE") ? error.details["exitCode"] : undefined;
     if (!isMooncakeKvError(error) || typeof exitCode !== "number") throw error;

@@ -46,15 +46,15 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(args: readonly string[], options: ChunksOptions, context: CommandContext): Promise<void> {
-  const input = readBlockHashes(await readInput(context, { args, file: options.file, what: "hashes" }));
-  const hashBlockSize = agreedHashBlockSize(input, options);
-  const sizes = chunkSizes(options.blockSize ?? hashBlockSize ?? 16, hashBlockSize);
-  const tokenLen = options.tokenLen ?? input.hashes.length * sizes.hashBlockSize;
   const { maskNum, chunkMask, putStep, putStepRank } = options;
   if (putStepRank >= putStep)
     throw new UsageError(
       `--put-step-rank ${putStepRank} is not below --put-step ${putStep}: no chunk is its turn`,
     );
+  const input = readBlockHashes(await readInput(context, { args, file: options.file, what: "hashes" }));
+  const hashBlockSize = agreedHashBlockSize(input, options);
+  const sizes = chunkSizes(options.blockSize ?? hashBlockSize ?? 16, hashBlockSize);
+  const tokenLen = options.tokenLen ?? input.hashes.length * sizes.hashBlockSize;
   const chunks = chunkTokens(sizes, tokenLen, input.hashes, {
     maskNum,
     ...(chunkMask && { chunkMask }),

@@ -4,6 +4,7 @@ import { openStore } from "../../store/index.js";
 import type { CommandContext } from "../command.js";
 import { conversationLines } from "../demo/conversation/report.js";
 import { runConversation } from "../demo/conversation/run-conversation.js";
+import { withOwnObjects } from "../demo/own-objects.js";
 import { reportLines } from "../demo/report.js";
 import { runDemo } from "../demo/run-demo.js";
 import { promptTokens } from "../demo/tokenizer.js";
@@ -21,6 +22,8 @@ prompt with the same beginning is looked up.
 Then two engines with the model's two cache groups serve a conversation in turn, through the scheduler and worker sides
 of the connector. One request is preempted, and for one the store loses a block. All that they know of each other's
 work is in the store. The KV bytes are made up, but anyone who knows the prompt can check them.
+
+All keys have a prefix of their own, and their objects are removed in the end, also on Ctrl-C.
 
 Builds the native addon first where it is missing. Exit status: 1 when a byte differs or the store fails.`;
 
@@ -42,15 +45,18 @@ async function run({ store: uri, json }: DemoOptions, context: CommandContext): 
   if (!nativeAvailable()) await build(root, context);
   const store = await openStore(uri);
   try {
-    const work = { store, tokens: await promptTokens(root), kernel: nativeBlockHashKernel() };
-    const result = await runDemo(work);
-    if (!json) {
-      await stdout.lines([...reportLines(result), ""]);
-      await stdout.flush();
-    }
-    const conversation = await runConversation(work);
-    if (json) await stdout.line(jsonText({ ...result, conversation }));
-    else await stdout.lines(conversationLines(conversation));
+    const tokens = await promptTokens(root);
+    await withOwnObjects(store, async (cachePrefix) => {
+      const work = { store, tokens, kernel: nativeBlockHashKernel(), cachePrefix };
+      const result = await runDemo(work);
+      if (!json) {
+        await stdout.lines([...reportLines(result), ""]);
+        await stdout.flush();
+      }
+      const conversation = await runConversation(work);
+      if (json) await stdout.line(jsonText({ ...result, conversation }));
+      else await stdout.lines(conversationLines(conversation));
+    });
   } finally {
     await store.close();
   }

@@ -74,8 +74,7 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(tokens: readonly string[], options: HashOptions, context: CommandContext): Promise<void> {
-  const input = await readInput(context, { args: tokens, file: options.file, what: "token ids" });
-  const request = withOptions(readHashRequest(input), options);
+  // What is written wrong in the options is told before anything is read.
   const seed = options.noneHash ? undefined : (options.seed ?? context.env["PYTHONHASHSEED"]);
   const hasher = await BlockHasher.create({
     release: options.release,
@@ -87,6 +86,8 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
     rootSharing: "private",
   });
   if (!hasher.shareable && !options.privateRoot) throw unshareableRoot(hasher);
+  const input = await readInput(context, { args: tokens, file: options.file, what: "token ids" });
+  const request = withOptions(readHashRequest(input), options);
   const session = hasher.session(request);
   session.advance();
   const hashes = session.hashes.toHex();

@@ -1,11 +1,14 @@
 import type { Command } from "commander";
+import { isMooncakeKvError, type MooncakeKvError } from "../../errors.js";
 import { type KeyHead, type ParsedKey, parseKey } from "../../key/index.js";
 import type { CommandContext } from "../command.js";
+import { ownerOfKey } from "../input/foreign-keys.js";
 import { readKeys } from "../input/keys.js";
 import { readInput } from "../input/read-input.js";
 import { jsonText } from "../json.js";
 import { addFileOption, addJsonOption, type FileOption, type JsonOption } from "../options.js";
-import { printable, table } from "../text.js";
+import { oneLine, printable, table } from "../text.js";
+import { UsageError } from "../usage-error.js";
 
 interface KeyParseOptions extends JsonOption, FileOption {
   readonly modelName?: string | undefined;
@@ -16,7 +19,10 @@ Keys: as arguments, or one a line in a file or on stdin; also what mooncake-kv k
 
 A key is read from the right: hash, group, ranks, configuration fingerprint. What is left, the head, holds cache
 prefix, model and store namespace. Prefix and model may contain @, so that a head can have several readings; all are
-listed. With --model-name the head has one.`;
+listed. With --model-name the head has one.
+
+A text that is no such key gets a line that says why, and whose key it is where that can be told (vllm-ascend, LMCache,
+SGLang); the others are read all the same. Exit status: 1 when there was one.`;
 
 /** `mooncake-kv key parse` */
 export function define(command: Command, context: CommandContext): void {
@@ -36,15 +42,42 @@ async function run(
   const input = await readInput(context, { args, file: options.file, what: "keys" });
   const keys = readKeys(input);
   const { modelName } = options;
-  const parsed = keys.map((key) => parseKey(key, modelName === undefined ? {} : { modelName }));
+  if (modelName === "")
+    throw new UsageError("--model-name is empty; leave it out where the model is unknown");
+  const read = keys.map((key) => readKey(key, modelName));
+  if (read.some(({ parsed }) => parsed === undefined)) context.exitCode = 1;
   if (options.json) {
-    await context.stdout.line(jsonText(parsed.map((key, index) => keyJson(keys[index]!, key))));
+    await context.stdout.line(jsonText(read.map(readJson)));
     return;
   }
-  for (const [index, key] of parsed.entries()) {
+  for (const [index, { key, parsed, error, owner }] of read.entries()) {
     if (index > 0) await context.stdout.line();
-    await context.stdout.lines(keyLines(keys[index]!, key));
+    if (parsed) await context.stdout.lines(keyLines(key, parsed));
+    else {
+      const whose = owner === undefined ? "" : `a key of ${owner}; `;
+      await context.stdout.lines([printable(key), `  not read: ${whose}${oneLine(error.message)}`]);
+    }
   }
+}
+
+/** A key that was read, or why it was not. */
+type Read = { readonly key: string } & (
+  | { readonly parsed: ParsedKey; readonly error?: undefined; readonly owner?: undefined }
+  | { readonly parsed?: undefined; readonly error: MooncakeKvError; readonly owner: string | undefined }
+);
+
+function readKey(key: string, modelName: string | undefined): Read {
+  try {
+    return { key, parsed: parseKey(key, { modelName }) };
+  } catch (error) {
+    if (!isMooncakeKvError(error, "ERR_KEY")) throw error;
+    return { key, error, owner: ownerOfKey(key) };
+  }
+}
+
+function readJson({ key, parsed, error, owner }: Read): Record<string, unknown> {
+  if (parsed) return keyJson(key, parsed);
+  return { key, error: { code: error.code, message: error.message }, owner: owner ?? null };
 }
 
 function keyLines(text: string, key: ParsedKey): string[] {

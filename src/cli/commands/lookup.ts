@@ -3,12 +3,13 @@ import { DEFAULT_HASH_ALGORITHM, HASH_ALGORITHMS } from "../../hash/index.js";
 import { modelNameWarnings } from "../../key/index.js";
 import { LOOKUP_FRAME_FORMS, type LookupFrameForm, LookupKeyClient } from "../../lookup/index.js";
 import { DEFAULT_RELEASE } from "../../release.js";
+import { checkStoreTarget } from "../../store/open-store.js";
 import type { CommandContext } from "../command.js";
 import { jsonText } from "../json.js";
 import { type Answer, answerLines, askEngine, nothingToAsk } from "../lookup/answer.js";
 import { askStoreAt } from "../lookup/ask-store.js";
 import { type EngineOptions, GROUP_USAGE, lookupEngine } from "../lookup/engine-groups.js";
-import { type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
+import { blockSizeOf, type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
 import { addFileOption, addJsonOption, type JsonOption, releaseOption, wholeOption } from "../options.js";
 import { oneLine } from "../text.js";
 import { UsageError } from "../usage-error.js";
@@ -50,7 +51,9 @@ export function define(command: Command, context: CommandContext): void {
         .choices(HASH_ALGORITHMS)
         .default(DEFAULT_HASH_ALGORITHM),
     )
-    .addOption(size("--block-size <tokens>", "tokens of one hashed block").default(16))
+    .addOption(
+      size("--block-size <tokens>", "tokens of one hashed block (default: what the hashes say, or 16)"),
+    )
     .option("--seed <text>", "PYTHONHASHSEED of the engine (default: that of the environment)")
     .option("--lora-name <name>", "name of the LoRA adapter")
     .option("--lora-path <path>", "path of the LoRA adapter")
@@ -62,7 +65,9 @@ export function define(command: Command, context: CommandContext): void {
     .option(`--group <spec>`, `a KV cache group, in order: ${GROUP_USAGE} (default: full)`, collect)
     .addOption(size("--tp-size <n>", "tensor-parallel size").default(1))
     .addOption(size("--pp-size <n>", "pipeline-parallel size").default(1))
+    .addOption(size("--pcp-size <n>", "prefill-context-parallel size").default(1))
     .addOption(size("--dcp-size <n>", "decode-context-parallel size").default(1))
+    .option("--eagle", "the engine decodes speculatively with EAGLE, which drops the last matched block")
     .addOption(size("--num-kv-heads <n>", "KV heads of the whole model (default: no two ranks share one)"))
     .addOption(size("--store-tp-size <n>", "TP size that shared objects are cut for"))
     .addOption(
@@ -84,6 +89,11 @@ export function define(command: Command, context: CommandContext): void {
 async function run(args: readonly string[], options: LookupOptions, context: CommandContext): Promise<void> {
   if ((options.store === undefined) === (options.socket === undefined))
     throw new UsageError("give either --store, the URI of a store, or --socket, the address of an engine");
+  // What is written wrong is told before anything is read or asked.
+  if (options.store !== undefined) {
+    await checkStoreTarget(options.store);
+    lookupEngine(options, blockSizeOf(options));
+  }
   const prompt = await readPrompt(args, options, context);
   const ask = question(options, prompt);
   const started = performance.now();
@@ -104,6 +114,7 @@ async function run(args: readonly string[], options: LookupOptions, context: Com
         keys_asked: answer.keysAsked,
         questions: answer.questions,
         limited_by: answer.limitedBy,
+        reason: answer.reason ?? null,
         milliseconds: Number(milliseconds.toFixed(3)),
       }),
     );

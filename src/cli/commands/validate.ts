@@ -16,21 +16,29 @@ interface ValidateOptions extends JsonOption {
   readonly lines?: true | undefined;
 }
 
-/** A value that does not keep to its schema. */
-interface Invalid {
-  /** Which of several values. */
+/** One of the values of an input. */
+interface Given {
+  /** Which of several; with `--lines` the number of its line, counted from 1. */
   readonly index: number;
-  readonly error: MooncakeKvError;
+  readonly value: unknown;
+  /** Why it could not be read. */
+  readonly unreadable?: UsageError | undefined;
+}
+
+/** A value that does not keep to its schema, or a line that is no JSON. */
+interface Invalid {
+  readonly index: number;
+  readonly error: MooncakeKvError | UsageError;
 }
 
 const HELP = `
 The input is one JSON value. With --each it is a JSON array of values; a file named .jsonl, or any input with --lines,
-has one value a line. JSON has vLLM's member names, 64-bit integers as decimal texts and bytes as lower-case hex.
+has one value a line; a line that is no JSON is wrong, and the others are checked. JSON has vLLM's member names, 64-bit integers as decimal texts and bytes as lower-case hex.
 
 Prints ok, or one line for each value that is wrong, with its path, the value there and the rule. An unknown --type
 lists the types of the release.
 
-Exit status: 0 when every value is valid, 1 when one is not, 2 when the input can't be read or is no JSON.`;
+Exit status: 0 when every value is valid, 1 when one is not or a line is no JSON, 2 when the input can't be read.`;
 
 /** `mooncake-kv validate` */
 export function define(command: Command, context: CommandContext): void {
@@ -46,33 +54,42 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(file: string, options: ValidateOptions, context: CommandContext): Promise<void> {
+  if (options.lines && options.each) throw new UsageError("--each and --lines exclude each other");
   const codec = await loadCodec(options.release, options.type);
   const lines = options.lines === true || (file.endsWith(".jsonl") && !options.each);
-  if (options.lines && options.each) throw new UsageError("--each and --lines exclude each other");
   const input = await readFileOrStdin(context, file);
   const values = lines ? valuesOfLines(input) : valuesOf(input, options.each === true);
-  const invalid = values.flatMap((value, index) => check(codec, value, index));
+  const invalid = values.flatMap((given) => check(codec, given));
   if (invalid.length > 0) context.exitCode = 1;
   if (options.json) await context.stdout.line(jsonText(report(codec, values.length, invalid)));
   else if (lines || options.each) await context.stdout.lines(manyLines(values.length, invalid, lines));
   else await context.stdout.line(invalid.length === 0 ? "ok" : oneLine(invalid[0]!.error.message));
 }
 
-function valuesOf(input: InputText, each: boolean): readonly unknown[] {
+function valuesOf(input: InputText, each: boolean): readonly Given[] {
   const value = parseJson(input);
-  if (!each) return [value];
+  if (!each) return [{ index: 0, value }];
   if (!Array.isArray(value)) throw new UsageError(`${input.source}: --each needs a JSON array`);
-  return value;
+  return value.map((item: unknown, index) => ({ index, value: item }));
 }
 
-function valuesOfLines({ text, source }: InputText): unknown[] {
-  const values: unknown[] = [];
-  for (const [index, line] of text.split("\n").entries())
-    if (line.trim() !== "") values.push(parseJson({ text: line, source: `${source} line ${index + 1}` }));
+function valuesOfLines({ text, source }: InputText): Given[] {
+  const values: Given[] = [];
+  for (const [at, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const index = at + 1;
+    try {
+      values.push({ index, value: parseJson({ text: line, source: `${source} line ${index}` }) });
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      values.push({ index, value: undefined, unreadable: error });
+    }
+  }
   return values;
 }
 
-function check(codec: AnyCodec, value: unknown, index: number): Invalid[] {
+function check(codec: AnyCodec, { index, value, unreadable }: Given): Invalid[] {
+  if (unreadable) return [{ index, error: unreadable }];
   try {
     codec.fromJson(value);
     return [];
@@ -84,7 +101,7 @@ function check(codec: AnyCodec, value: unknown, index: number): Invalid[] {
 
 function* manyLines(total: number, invalid: readonly Invalid[], lines: boolean): Iterable<string> {
   for (const { index, error } of invalid)
-    yield `${lines ? `value ${index + 1}` : `[${index}]`}: ${oneLine(error.message)}`;
+    yield `${lines ? `line ${index}` : `[${index}]`}: ${oneLine(error.message)}`;
   yield invalid.length === 0 ? `ok: ${total} valid` : `${total - invalid.length} of ${total} valid`;
 }
 
@@ -95,6 +112,7 @@ function report(codec: AnyCodec, total: number, invalid: readonly Invalid[]): Re
     total,
     valid: total - invalid.length,
     errors: invalid.map(({ index, error: { message, details } }) => ({
+      // Of lines their numbers, of array members their positions.
       index,
       path: details["path"] ?? "$",
       value: details["value"] ?? null,

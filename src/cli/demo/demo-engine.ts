@@ -14,6 +14,8 @@ import { type DemoModel, rankCacheShape } from "./model.js";
 export interface DemoEngineOptions {
   readonly store: KvStore;
   readonly model: DemoModel;
+  /** In front of every key, so that no engine takes the made-up bytes for its own. */
+  readonly cachePrefix: string;
   readonly tpSize: number;
   /** TP size that the stored objects are cut for. */
   readonly storeTpSize: number;
@@ -139,6 +141,7 @@ async function createRank(options: DemoEngineOptions, tpRank: number): Promise<R
   const shape = rankCacheShape(model, tpSize, numBlocks);
   const arena = await store.createArena(kvCacheBytes(shape));
   const metadata = {
+    cachePrefix: options.cachePrefix,
     modelName: modelBasename(model.model),
     storeNamespace: LBHNCStoreLayout.sharedNamespace(storeTpSize, 1),
   };

@@ -56,8 +56,10 @@ export async function runDemo(options: {
   /** The first prompt. */
   readonly tokens: Uint32Array;
   readonly kernel: BlockHashKernel | undefined;
+  /** In front of every key that the demo writes. */
+  readonly cachePrefix: string;
 }): Promise<DemoResult> {
-  const { store, tokens, kernel } = options;
+  const { store, tokens, kernel, cachePrefix } = options;
   const hasher = new BlockHasher({ blockSize: GPT_OSS_20B.blockSize, kernel });
 
   const started = performance.now();
@@ -69,7 +71,7 @@ export async function runDemo(options: {
   const second = { tokens: secondTokens, hashes: await hasher.hashAsync(secondTokens) };
 
   const numBlocks = first.hashes.length + 1;
-  const common = { store, model: GPT_OSS_20B, storeTpSize: TP_A, numBlocks };
+  const common = { store, model: GPT_OSS_20B, cachePrefix, storeTpSize: TP_A, numBlocks };
   const engineA = await DemoEngine.create({ ...common, tpSize: TP_A });
   const engineB = await DemoEngine.create({ ...common, tpSize: TP_B });
   try {

@@ -13,7 +13,7 @@ export interface InputHashes {
 }
 
 /** A line of `hash` or `chunks`: START END HASH. */
-const SPAN_LINE = /^\s*\d+\s+\d+\s+([0-9a-fA-F]{32,})\s*$/;
+const SPAN_LINE = /^\s*(\d+)\s+(\d+)\s+([0-9a-fA-F]{32,})\s*$/;
 
 /**
  * Block hashes as hex with spaces, commas or line ends between them, as a JSON array, or as printed by `hash` and
@@ -24,14 +24,34 @@ const SPAN_LINE = /^\s*\d+\s+\d+\s+([0-9a-fA-F]{32,})\s*$/;
 export function readBlockHashes(input: InputText): InputHashes {
   if (looksLikeJson(input.text)) return hashesOfJson(parseJson(input), input.source);
   const words: string[] = [];
+  const spans: { readonly size: number; readonly end: number }[] = [];
   for (const line of input.text.split("\n")) {
     if (line.trimStart().startsWith("#")) continue;
     const span = SPAN_LINE.exec(line);
-    if (span) words.push(span[1]!);
-    else for (const word of line.split(/[\s,]+/)) if (word !== "") words.push(word);
+    if (span) {
+      words.push(span[3]!);
+      spans.push({ size: Number(span[2]) - Number(span[1]), end: Number(span[2]) });
+    } else for (const word of line.split(/[\s,]+/)) if (word !== "") words.push(word);
   }
   if (words.length === 0) throw new UsageError("no block hashes in the input; write [] for none");
-  return { hashes: parseHashes(words) };
+  return { hashes: parseHashes(words), ...sizesOf(spans, input.source) };
+}
+
+/** What START END lines say of the blocks: one size, but for a last chunk that ends with the prompt. */
+function sizesOf(
+  spans: readonly { readonly size: number; readonly end: number }[],
+  source: string,
+): Pick<InputHashes, "blockSize" | "numTokens"> {
+  const [first] = spans;
+  const last = spans.at(-1);
+  if (first === undefined || last === undefined) return {};
+  const odd =
+    spans.slice(0, -1).find(({ size }) => size !== first.size) ?? (last.size > first.size ? last : undefined);
+  if (odd !== undefined)
+    throw new UsageError(
+      `${source}: one line has ${first.size} tokens and another ${odd.size}; block hashes are of blocks of one size`,
+    );
+  return { blockSize: first.size, ...(last.size < first.size && { numTokens: last.end }) };
 }
 
 function hashesOfJson(value: unknown, source: string): InputHashes {
@@ -44,8 +64,10 @@ function hashesOfJson(value: unknown, source: string): InputHashes {
       ...(typeof blockSize === "number" && { blockSize }),
       ...(typeof numTokens === "number" && { numTokens }),
     };
-  if (Array.isArray(chunks))
-    return { hashes: parseHashes(chunks.map((chunk: unknown) => (Array.isArray(chunk) ? chunk[2] : chunk))) };
+  if (Array.isArray(chunks)) {
+    const texts = chunks.map((chunk: unknown) => (Array.isArray(chunk) ? (chunk[2] as unknown) : chunk));
+    return { hashes: parseHashes(texts), ...(typeof blockSize === "number" && { blockSize }) };
+  }
   throw new UsageError(`${source}: the object has no list block_hashes, as hash --json prints it`);
 }
 

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import type { CommandContext } from "../command.js";
 import { UsageError } from "../usage-error.js";
 
@@ -19,6 +19,9 @@ export interface InputOptions {
   readonly what: string;
 }
 
+/** The largest input, in bytes. More is split: a command holds all of it, several times over. */
+export const MAX_INPUT_BYTES: number = 256 << 20;
+
 /**
  * The input of a command: its arguments (one a line), else the file, else stdin.
  *
@@ -32,7 +35,7 @@ export async function readInput(context: CommandContext, options: InputOptions):
   if (file !== undefined && file !== "-") return readTextFile(file);
   if (context.io.stdin.isTTY)
     throw new UsageError(`no ${what}: give them as arguments, with --file, or on stdin`);
-  return { text: decode(await readAll(context), "stdin"), source: "stdin" };
+  return { text: decode(await readAll(context.io.stdin, "stdin"), "stdin"), source: "stdin" };
 }
 
 /** A text file, or stdin for `-`. @throws UsageError when it can't be read. */
@@ -56,15 +59,30 @@ export function looksLikeJson(text: string): boolean {
 
 async function readTextFile(path: string): Promise<InputText> {
   const source = JSON.stringify(path);
-  return { text: decode(await readFile(path).catch((error) => unreadable(path, error)), source), source };
+  const bytes = await readAll(createReadStream(path), source).catch((error: unknown) => {
+    if (error instanceof UsageError) throw error;
+    return unreadable(path, error as NodeJS.ErrnoException);
+  });
+  return { text: decode(bytes, source), source };
 }
 
-async function readAll({ io }: CommandContext): Promise<Uint8Array> {
+/** All bytes of a stream. @throws UsageError for more than `MAX_INPUT_BYTES`: some streams never end. */
+async function readAll(stream: AsyncIterable<unknown>, source: string): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
+  let size = 0;
   try {
-    for await (const piece of io.stdin)
-      pieces.push(typeof piece === "string" ? Buffer.from(piece) : (piece as Uint8Array));
+    for await (const piece of stream) {
+      const bytes = typeof piece === "string" ? Buffer.from(piece) : (piece as Uint8Array);
+      size += bytes.length;
+      if (size > MAX_INPUT_BYTES)
+        throw new UsageError(
+          `${source} has more than ${MAX_INPUT_BYTES >> 20} MiB, the most that a command takes; split it`,
+          { source, limit: MAX_INPUT_BYTES },
+        );
+      pieces.push(bytes);
+    }
   } catch (error) {
+    if (error instanceof UsageError || source !== "stdin") throw error;
     throw new UsageError(`cannot read stdin: ${(error as Error).message}`);
   }
   return Buffer.concat(pieces);
@@ -86,7 +104,6 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "no such file",
   EISDIR: "is a folder",
   EACCES: "permission denied",
-  ERR_FS_FILE_TOO_LARGE: "2 GiB or more; split the input",
 };
 
 /** The error for a file that can't be read. */

@@ -11,6 +11,8 @@ export interface Answer {
   readonly hitTokens: number | null;
   /** Why it is unknown. */
   readonly unknown?: string | undefined;
+  /** Why a hit of 0 was to be expected, whatever is stored. */
+  readonly reason?: string | undefined;
   /** Whether something failed: the command then ends with 1. */
   readonly failed: boolean;
   readonly tailKeyBoundaries: readonly (readonly [groupId: number, numTokens: number])[];
@@ -76,9 +78,15 @@ export async function askStore(
     signal,
   });
   const { failure } = result;
+  const step = coordinator.alignmentTokens;
+  const tokens = tokensToAsk(prompt);
   return {
     hitTokens: failure ? null : result.hitLength,
     ...(failure && { unknown: reasonOf(failure.error) }),
+    // The last token is always computed, so that a hit ends before it.
+    ...(tokens - 1 < step && {
+      reason: `hits of this engine end every ${step} tokens, and one of so many needs a prompt of ${step + 1} or more`,
+    }),
     failed: failure !== undefined,
     tailKeyBoundaries: boundaries(result),
     keysAsked: result.keysAsked,
@@ -133,6 +141,7 @@ export function answerLines(answer: Answer, prompt: Prompt): string[] {
     lines.push(
       `${keysAsked} ${keysAsked === 1 ? "key" : "keys"} asked in ${questions} ${questions === 1 ? "question" : "questions"}`,
     );
+  if (answer.reason !== undefined) lines.push(answer.reason);
   if (limitedBy && limitedBy.length > 0) lines.push(`limited by group ${limitedBy.join(", ")}`);
   return lines;
 }

@@ -6,6 +6,7 @@ import {
   resolveCacheHitAlignmentTokens,
   resolveKvCacheBlockSizes,
   tpReplicationFactor,
+  validateKvCacheConfig,
 } from "../../coordinator/index.js";
 import { describe } from "../../errors.js";
 import { type KeyMetadataInit, modelBasename } from "../../key/index.js";
@@ -26,7 +27,9 @@ export interface EngineOptions {
   readonly group?: readonly string[] | undefined;
   readonly tpSize: number;
   readonly ppSize: number;
+  readonly pcpSize: number;
   readonly dcpSize: number;
+  readonly eagle?: true | undefined;
   readonly numKvHeads?: number | undefined;
   readonly storeTpSize?: number | undefined;
   readonly kvCacheLayout: "LBHNC" | "LBNHC";
@@ -44,6 +47,11 @@ const KINDS: Readonly<Record<string, (blockSize: number, more: number | undefine
   full: (blockSize) => ({ kind: "full", blockSize }),
   mla: (blockSize) => ({ kind: "mla", blockSize }),
   swa: (blockSize, window) => ({ kind: "swa", blockSize, slidingWindow: needed(window, "swa", "WINDOW") }),
+  swa_mla: (blockSize, window) => ({
+    kind: "swa_mla",
+    blockSize,
+    slidingWindow: needed(window, "swa_mla", "WINDOW"),
+  }),
   chunked_local: (blockSize, chunk) => ({
     kind: "chunked_local",
     blockSize,
@@ -62,8 +70,9 @@ export const GROUP_USAGE = "KIND[:BLOCK_SIZE[:WINDOW]]";
  * @throws UsageError for options that do not fit together, MooncakeKvError for sizes that do not.
  */
 export function lookupEngine(options: EngineOptions, blockSize: number): LookupEngine {
-  const { dcpSize, tpSize, ppSize } = options;
+  const { dcpSize, pcpSize, tpSize, ppSize } = options;
   const kvCacheGroups = (options.group ?? ["full"]).map((text) => parseGroup(text, blockSize));
+  validateKvCacheConfig(kvCacheGroups, pcpSize);
   const sizes = {
     kvCacheGroups,
     blockSize,
@@ -74,11 +83,12 @@ export function lookupEngine(options: EngineOptions, blockSize: number): LookupE
     kvCacheGroups,
     ...resolveKvCacheBlockSizes(sizes),
     dcpWorldSize: dcpSize,
+    useEagle: options.eagle === true,
     cacheHitAlignmentTokens: resolveCacheHitAlignmentTokens(sizes),
   });
   const keyPrefixes = coordinator.kvCacheGroups.map(({ kvCacheSpec }, groupId) => {
     const replication = tpReplicationFactor(kvCacheSpec, { tpSize, dcpSize }, options.numKvHeads ?? tpSize);
-    const ranks = lookupRankNamespaces({ tpSize, ppSize, dcpSize }, replication);
+    const ranks = lookupRankNamespaces({ tpSize, ppSize, pcpSize, dcpSize }, replication);
     return layoutOf(options, groupId, kvCacheSpec.blockSize).lookupKeyPrefixes(ranks);
   });
   return { coordinator, keyPrefixes };

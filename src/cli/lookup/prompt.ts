@@ -24,7 +24,8 @@ export interface PromptOptions {
   readonly specialTokens: boolean;
   readonly release: Release;
   readonly algorithm: HashAlgorithm;
-  readonly blockSize: number;
+  /** Default: 16, as in vLLM. */
+  readonly blockSize?: number | undefined;
   readonly seed?: string | undefined;
   readonly loraName?: string | undefined;
   readonly loraPath?: string | undefined;
@@ -45,19 +46,29 @@ export async function readPrompt(
   if (options.hashes === true) {
     if (tokenizer !== undefined) throw new UsageError("--hashes and --tokenizer exclude each other");
     const input = await readInput(context, { args, file, what: "block hashes" });
-    const { hashes, blockSize = options.blockSize, numTokens } = readBlockHashes(input);
-    return { blockHashes: hashes, blockSize, numTokens };
+    const { hashes, blockSize, numTokens } = readBlockHashes(input);
+    if (blockSize !== undefined && options.blockSize !== undefined && blockSize !== options.blockSize)
+      throw new UsageError(
+        `the hashes are of blocks of ${blockSize} tokens, but --block-size is ${options.blockSize}`,
+        { blockSize, option: options.blockSize },
+      );
+    return { blockHashes: hashes, blockSize: blockSize ?? blockSizeOf(options), numTokens };
   }
   const request = await readRequest(args, options, context);
   const hasher = await BlockHasher.create({
     release: options.release,
     algorithm: options.algorithm,
-    blockSize: options.blockSize,
+    blockSize: blockSizeOf(options),
     seed: options.seed ?? context.env["PYTHONHASHSEED"],
   });
   const session = hasher.session(request);
   session.advance();
-  return { blockHashes: session.hashes, blockSize: options.blockSize, numTokens: session.numTokens };
+  return { blockHashes: session.hashes, blockSize: blockSizeOf(options), numTokens: session.numTokens };
+}
+
+/** Tokens of one hashed block, where the input does not say. */
+export function blockSizeOf({ blockSize = 16 }: Pick<PromptOptions, "blockSize">): number {
+  return blockSize;
 }
 
 async function readRequest(

@@ -1,7 +1,6 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { type Checks, checksFor } from "../../checks/checks-for.js";
 import { describe, isMooncakeKvError } from "../../errors.js";
+import { linesOf } from "../lines.js";
 import { type Difference, firstDifference } from "./compare.js";
 import { Deviation } from "./deviation.js";
 import type { JsonObject, JsonValue, VectorHandlers } from "./handler.js";
@@ -61,11 +60,7 @@ export async function runVectorFile(
   handlers: VectorHandlers,
   options: VectorOptions = {},
 ): Promise<FileReport> {
-  const lines = createInterface({
-    input: createReadStream(path, "utf8"),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  });
-  return runVectorLines(path, lines, handlers, options);
+  return runVectorLines(path, linesOf(path), handlers, options);
 }
 
 /** `runVectorFile` for lines that come from elsewhere. @throws MooncakeKvError `ERR_CONFIG` as `runVectorFile`. */

@@ -47,6 +47,32 @@ test("its own output can be read back, as text and as JSON", async () => {
   }
 });
 
+test("lines of hash say how large their blocks are", async () => {
+  const { stdout: lines } = await run(["hash", "--block-size", "4", "1", "2", "3", "4", "5", "6", "7", "8"]);
+  const { stdout } = await run(["chunks"], { stdin: lines });
+  assert.equal(
+    stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(" ").slice(0, 2).join(" ")),
+    ["0 4", "4 8"],
+  );
+  const other = await run(["chunks", "--hash-block-size", "16"], { stdin: lines });
+  assert.is(other.exitCode, 2);
+  assert.match(other.stderr, /blocks of 4 tokens, but --hash-block-size is 16/);
+  const hash = "a0".repeat(32);
+  const mixed = await run(["chunks"], { stdin: `0 4 ${hash}\n4 12 ${hash}\n` });
+  assert.match(mixed.stderr, /one line has 4 tokens and another 8; block hashes are of blocks of one size/);
+});
+
+test("options are judged before anything is read", async () => {
+  const { exitCode, stderr } = await run(["chunks", "--put-step", "2", "--put-step-rank", "2"], {
+    terminal: true,
+  });
+  assert.is(exitCode, 2);
+  assert.match(stderr, /--put-step-rank 2 is not below/);
+});
+
 test("refuses sizes and lengths that do not fit, with the numbers", async () => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [["--block-size", "24", "--hash-block-size", "16"], /ERR_CHUNK: block size 24/],

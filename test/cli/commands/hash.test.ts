@@ -223,6 +223,32 @@ for (const [name, [argv, stdin, message]] of Object.entries(BAD))
     assert.match(result.stderr, message);
   });
 
+test("messages speak of the options of the command", async () => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [
+      ["--none-hash", "abcd", "1"],
+      /^mooncake-kv: ERR_HASH: --none-hash bytes\(2\) abcd must be hex of 32 bytes/,
+    ],
+    [["--release", "vllm-0.31", "--lookahead", "2", "1"], /--lookahead 2 does not exist in vllm-0\.31/],
+    [
+      ["--algorithm", "sha256_cbor_64bit", "1"],
+      /sha256_cbor_64bit is a name of older vLLM, whose place sha256_cbor/,
+    ],
+    [["--lora-path", "/p", "1"], /--lora-path without a LoRA name; add --lora-name/],
+  ];
+  for (const [argv, message] of cases) {
+    const { exitCode, stdout, stderr } = await run(["hash", ...argv]);
+    assert.equal([exitCode, stdout], [2, ""], argv.join(" "));
+    assert.match(stderr, message);
+  }
+});
+
+test("input without an end, and a file that is too large, are refused with the limit", async () => {
+  const { exitCode, stderr } = await run(["hash", "--file", "/dev/zero"]);
+  assert.is(exitCode, 2);
+  assert.match(stderr, /"\/dev\/zero" has more than 256 MiB, the most that a command takes; split it/);
+});
+
 test("refuses bytes that are no UTF-8", async () => {
   const { exitCode, stderr } = await run(hash(), { stdin: Uint8Array.of(0x31, 0xff) });
   assert.is(exitCode, 2);

@@ -3,6 +3,8 @@ import * as assert from "uvu/assert";
 import { E1 } from "../helpers/examples.js";
 import { run, runJson } from "../helpers/run.js";
 
+const A0 = "a0".repeat(32);
+const A1 = "a1".repeat(32);
 const KEY = `prod@Llama-3.1-8B-Instruct@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${E1.sha256Cbor[0]}`;
 
 interface ParsedJson {
@@ -21,24 +23,11 @@ test("builds the key of vLLM's worked example", async () => {
 
 test("puts every rank, group and namespace where vLLM has it", async () => {
   const { stdout, stderr } = await run([
-    ...[
-      "key",
-      "build",
-      "a0",
-      "a1",
-      "--model-name",
-      "m",
-      "--tp-rank",
-      "1",
-      "--pcp-rank",
-      "2",
-      "--dcp-rank",
-      "3",
-    ],
+    ...["key", "build", A0, A1, "--model-name", "m", "--tp-rank", "1", "--pcp-rank", "2", "--dcp-rank", "3"],
     ...["--pp-rank", "4", "--group-id", "5", "--store-namespace", "@store_pp:1@store_format:tp_shared_mqa"],
   ]);
   const prefix = "m@store_pp:1@store_format:tp_shared_mqa@tp_rank:1@pcp2@dcp3@pp_rank:4@group:5";
-  assert.is(stdout, `${prefix}@a0\n${prefix}@a1\n`);
+  assert.is(stdout, `${prefix}@${A0}\n${prefix}@${A1}\n`);
   assert.is(stderr, "");
 });
 
@@ -54,10 +43,10 @@ test("builds keys from all that hash prints", async () => {
 });
 
 test("prefix, warnings and keys as JSON", async () => {
-  const { value } = await runJson(["key", "build", "--model", "/hub/snapshots/0123abcd/", "ff"]);
+  const { value } = await runJson(["key", "build", "--model", "/hub/snapshots/0123abcd/", A0]);
   const prefix = "0123abcd@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0";
   assert.is(value["key_prefix"], prefix);
-  assert.equal(value["keys"], [`${prefix}@ff`]);
+  assert.equal(value["keys"], [`${prefix}@${A0}`]);
   assert.match((value["warnings"] as string[])[0]!, "snapshot id");
 });
 
@@ -69,7 +58,11 @@ test("refuses to build what no engine has", async () => {
     [["ab", "--model-name", ""], /--model-name is empty/],
     [["abc", "--model-name", "m"], /ERR_HASH: block hash 0 is "abc"/],
     [["ab", "abcd", "--model-name", "m"], /ERR_HASH.*one length/],
-    [["ab", "--model-name", "m", "--tp-rank", "-1"], /--tp-rank.*whole number of 0 or more/],
+    [["ab", "--model-name", "m"], /the block hashes have 1 bytes; a block hash has 32 \(sha256\) or 16/],
+    [[A0, "--model-name", "m", "--tp-rank", "99999999999"], /--tp-rank.*whole number of 0 to 65535/],
+    [[A0, "--model-name", "m", "--cache-prefix", "a\nb"], /--cache-prefix "a\\nb" has a control character/],
+    [[A0, "--model-name", "m\u001b[31m"], /--model-name .* has a control character/],
+    [["ab", "--model-name", "m", "--tp-rank", "-1"], /--tp-rank.*whole number of 0 to 65535/],
     [["ab", "--model-name", "m", "--tp-rank", "1e2"], /--tp-rank/],
   ];
   for (const [argv, message] of cases) {
@@ -127,7 +120,7 @@ test("says that a head can be read in several ways, and lists them", async () =>
 });
 
 test("reads many keys from lines, a JSON list, and what key build prints", async () => {
-  const build = ["key", "build", "a0", "a1", "--model-name", "m", "--cache-prefix", "[p"];
+  const build = ["key", "build", A0, A1, "--model-name", "m", "--cache-prefix", "[p"];
   const { stdout: built } = await run(build);
   const { stdout: json } = await run([...build, "--json"]);
   const keys = built.trimEnd().split("\n");
@@ -142,12 +135,32 @@ test("reads many keys from lines, a JSON list, and what key build prints", async
   assert.is(stdout.split("\n\n").length, 2, "one block a key");
 });
 
-test("a text that is no key ends the command before anything is printed", async () => {
-  const { exitCode, stdout, stderr } = await run(["key", "parse", KEY, "m@tp_rank:0@zz"]);
-  assert.equal([exitCode, stdout], [2, ""]);
-  assert.match(stderr, /^mooncake-kv: ERR_KEY: "m@tp_rank:0@zz" is not a key of the form/);
+test("a text that is no key is told, with its owner, and the others are read", async () => {
+  const foreign: readonly [string, string | undefined][] = [
+    [`Qwen3-8B@pcp0@dcp0@head_or_tp_rank:0@pp_rank:0@${A0}`, "vllm-ascend"],
+    [`vllm@Qwen/Qwen3-8B@4@0@${A1}`, "LMCache"],
+    [`${A0}_0_k`, "SGLang (HiCache)"],
+    [`${A1}_12_v`, "SGLang (HiCache)"],
+    ["m@tp_rank:0@zz", undefined],
+    ["session:42", undefined],
+  ];
+  const keys = [KEY, ...foreign.map(([key]) => key), KEY];
+  const { exitCode, stdout, stderr } = await run(["key", "parse"], { stdin: keys.join("\n") });
+  assert.equal([exitCode, stderr], [1, ""]);
+  assert.is(stdout.split("\n\n").length, keys.length, "one block a key");
+  for (const [key, owner] of foreign) {
+    const block = stdout.split("\n\n").find((lines) => lines.startsWith(key))!;
+    assert.match(block, owner === undefined ? /not read: "/ : `not read: a key of ${owner}; "`);
+  }
+  const { value, exitCode: status } = await runJson<Record<string, unknown>[]>(["key", "parse", ...keys]);
+  assert.is(status, 1);
+  assert.equal(
+    value.map(({ key, owner, error }) => [key, owner ?? undefined, error === undefined]),
+    [[KEY, undefined, true], ...foreign.map(([key, owner]) => [key, owner, false]), [KEY, undefined, true]],
+  );
   assert.is((await run(["key", "parse"], { stdin: "\n" })).exitCode, 2);
   assert.is((await run(["key", "parse"], { stdin: "[1]" })).exitCode, 2);
+  assert.is((await run(["key", "parse", KEY, "--model-name", ""])).exitCode, 2);
 });
 
 test("a key can't steer the terminal", async () => {

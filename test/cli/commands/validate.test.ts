@@ -58,11 +58,37 @@ test("many values: an array with --each, a .jsonl file, any input with --lines",
       assert.match(stdout, /^[^\n]*\$\.tp_rank: -1[^\n]*\n2 of 3 valid\n$/);
     }
     assert.match(each.stdout, /^\[1\]: /);
-    assert.match(byName.stdout, /^value 2: /);
+    assert.match(byName.stdout, /^line 3: /);
     const good = await run(["validate", "-", ...TYPE, "--each"], { stdin: JSON.stringify([GOOD, GOOD]) });
     assert.equal([good.exitCode, good.stdout], [0, "ok: 2 valid\n"]);
   } finally {
     rmSync(folder, { recursive: true });
+  }
+});
+
+test("a line that is no JSON is wrong, and the others are checked", async () => {
+  const stdin = `${JSON.stringify(GOOD)}\n{\n\n${JSON.stringify(GOOD)}\n${JSON.stringify(BAD)}\n`;
+  const { exitCode, stdout } = await run(["validate", "-", ...TYPE, "--lines"], { stdin });
+  assert.is(exitCode, 1);
+  assert.match(stdout, /^line 2: stdin line 2: not JSON: [^\n]*\nline 5: [^\n]*\n2 of 4 valid\n$/);
+  const { value } = await runJson<{ errors: { index: number }[] }>(["validate", "-", ...TYPE, "--lines"], {
+    stdin,
+  });
+  assert.equal(
+    value.errors.map(({ index }) => index),
+    [2, 5],
+  );
+});
+
+test("a value of another kind is told so, not which rule of members it breaks", async () => {
+  for (const stdin of ["null", "[]", "3", '"x"']) {
+    const { exitCode, stdout } = await run(["validate", "-", "--type", "ReqMeta"], { stdin });
+    assert.is(exitCode, 1);
+    assert.match(
+      stdout,
+      /^ReqMeta of vllm-0\.33 at \$: .* is refused: expected the object ReqMeta\n$/,
+      stdin,
+    );
   }
 });
 
@@ -74,11 +100,11 @@ test("an integer that a double can't hold is refused, not rounded", async () => 
 test("what can't be checked at all ends with 2", async () => {
   const cases: readonly (readonly [readonly string[], string, RegExp])[] = [
     [["-", "--type", "KeyMeta"], "{}", /ERR_SCHEMA: there is no type "KeyMeta".*KeyMetadata.*ReqMeta/],
+    [["-", "--type", "reqmeta"], "{}", /no type "reqmeta"; did you mean ReqMeta\?/],
     [["-", "--type", "BoundaryPut", "--release", "vllm-0.27"], "{}", /BoundaryPut/],
     [["-"], "{}", /--type/],
     [["-", ...TYPE, "--release", "vllm-0.30"], "{}", /vllm-0\.31/],
     [["-", ...TYPE], "{", /stdin: not JSON/],
-    [["-", ...TYPE, "--lines"], "{}\n{", /stdin line 2: not JSON/],
     [["-", ...TYPE, "--each"], "{}", /--each needs a JSON array/],
     [["-", ...TYPE, "--each", "--lines"], "[]", /exclude each other/],
     [["/no/such/file.json", ...TYPE], "", /no such file/],

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { BlockHasher } from "../../../hash/block-hasher.js";
 import type { BlockHashKernel } from "../../../hash/kernel.js";
 import type { KvStore } from "../../../store/kv-store.js";
@@ -75,11 +74,11 @@ export async function runConversation(options: {
   /** What is talked about. */
   readonly tokens: Uint32Array;
   readonly kernel: BlockHashKernel | undefined;
+  /** In front of every key that the demo writes. Objects of an earlier run must not be found: a run begins with a miss. */
+  readonly cachePrefix: string;
 }): Promise<ConversationResult> {
-  const { store, tokens, kernel } = options;
+  const { store, tokens, kernel, cachePrefix } = options;
   const model = GPT_OSS_20B;
-  // Objects of an earlier run must not be found: a run begins with a miss.
-  const cachePrefix = `demo-${randomBytes(4).toString("hex")}`;
   const longest = INSTRUCTIONS + TURNS * (QUESTION + ANSWER);
   const engine = {
     ...{ store, model, cachePrefix, tpSize: TP_SIZE },
@@ -108,8 +107,6 @@ export async function runConversation(options: {
   } finally {
     for (const each of engines) await each.close();
   }
-  // A store that can't remove by pattern evicts them some day.
-  await store.removeByRegex(`^${cachePrefix}@`, { force: true });
   return summary(turns, differences);
 }
 
