@@ -4,6 +4,7 @@ import { buildChecks } from "./build-checks.js";
 import { clusterChecks } from "./cluster-checks.js";
 import type { Finding } from "./finding.js";
 import { ok, skipped } from "./finding.js";
+import { packageChecks } from "./package-checks.js";
 import { pythonChecks } from "./python-checks.js";
 import { storeCheck } from "./store-check.js";
 
@@ -34,6 +35,7 @@ export async function examine({ store, mooncake, environment }: Examination): Pr
     ok("Node", `${process.versions.node}, ${process.platform}-${process.arch}`),
     ...build,
     ...pythonFindings,
+    ...packageChecks(),
   ];
   const usable = local.every(({ status }) => status !== "missing");
   if (mooncake === undefined) {
