@@ -20,7 +20,9 @@ const brand = Symbol.for("mooncake-kv.error");
  * right; `details` carries the same facts as data.
  */
 export class MooncakeKvError extends Error {
+  /** Stable, for programs: one a concern of the package. */
   readonly code: ErrorCode;
+  /** The facts of the message as data. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(

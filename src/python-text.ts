@@ -5,6 +5,7 @@ import { describe, MooncakeKvError } from "./errors.js";
  * whoever knows that it was written as 1.0 says so with this.
  */
 export class PythonFloat {
+  /** The number itself. */
   readonly value: number;
 
   constructor(value: number) {

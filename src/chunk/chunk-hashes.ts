@@ -6,6 +6,7 @@ import { checkedSizes } from "./chunk-tokens.js";
  * covers everything before. Mirrors vLLM's `BlockHashListWithBlockSize`; nothing is copied.
  */
 export class BlockHashListWithBlockSize implements BlockHashSequence {
+  /** The hashes of the small blocks. */
   readonly blockHashes: BlockHashSequence;
   /** Fine blocks in a coarse one. */
   readonly scaleFactor: number;

@@ -11,6 +11,7 @@ export class ChunkSpans {
   readonly ends: Uint32Array;
   /** Where each chunk's hash stands in `blockHashes`. */
   readonly hashPositions: Uint32Array;
+  /** The hashes of the prompt's blocks, of which each chunk has the one that it ends with. */
   readonly blockHashes: BlockHashSequence;
 
   constructor(

@@ -11,6 +11,7 @@ export interface ChunkOptions {
   readonly chunkMask?: ArrayLike<boolean | number> | undefined;
   /** Only chunks whose id modulo `putStep` is `putStepRank`. Default: 1, that is all. */
   readonly putStep?: number | undefined;
+  /** Whose turn it is, in [0, `putStep`). Default: 0. */
   readonly putStepRank?: number | undefined;
 }
 
@@ -22,7 +23,9 @@ function chunkError(message: string, details: Record<string, unknown> = {}): Moo
 
 /** The sizes of one database, in tokens. */
 export interface ChunkSizes {
+  /** Tokens of one chunk. */
   readonly blockSize: number;
+  /** Tokens of one block hash. */
   readonly hashBlockSize: number;
 }
 

@@ -38,16 +38,23 @@ export interface LongestCacheHit {
  * cache at once. Pure and immutable. Mirrors `MooncakeStoreCoordinator` of vllm-0.33.
  */
 export class MooncakeStoreCoordinator implements PrefixSearch {
+  /** The store's groups; their positions are the group ids. */
   readonly kvCacheGroups: readonly KvCacheGroupSpec[];
+  /** Tokens: a common multiple of the block sizes. */
   readonly schedulerBlockSize: number;
+  /** Tokens that one block hash covers. */
   readonly hashBlockSize: number;
+  /** Whether speculative decoding drops the last matched block. */
   readonly useEagle: boolean;
+  /** Tokens between the states that sparse groups keep; null keeps what any hit needs. */
   readonly retentionInterval: number | null;
+  /** Whether hits may end inside a block, at a hash. */
   readonly enablePartialHashHits: boolean;
   /** Groups that are searched together, in the order of the search. */
   readonly specGroups: readonly StoreSpecGroup[];
   /** Groups whose last matched block is dropped for speculative decoding. */
   readonly eagleGroupIds: ReadonlySet<number>;
+  /** Groups of states, of which a hit needs one instead of all blocks. */
   readonly mambaGroupIds: ReadonlySet<number>;
   /** Tokens past a hit that a speculative group must match; none for Mamba. */
   readonly eagleProofMarginByGroup: ReadonlyMap<number, number>;

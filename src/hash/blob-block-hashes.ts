@@ -9,6 +9,7 @@ export type BlockHash = Uint8Array & { readonly [blockHashBrand]?: "BlockHash" |
 
 /** Any indexable list of block hashes. Vectors, blobs and coarser views of them all look like this. */
 export interface BlockHashSequence {
+  /** Number of hashes. */
   readonly length: number;
   /** Hash `index`; a negative index counts from the end; undefined outside the list. */
   at(index: number): BlockHash | undefined;
@@ -23,6 +24,7 @@ export class BlobBlockHashes implements BlockHashSequence {
   readonly blob: Uint8Array;
   /** Bytes of one hash. 0 means an empty list. */
   readonly hashLength: number;
+  /** Number of hashes. */
   readonly length: number;
 
   /** @throws MooncakeKvError `ERR_HASH` when `hashLength` is not a whole number of 0 or more. */

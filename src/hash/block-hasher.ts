@@ -70,12 +70,17 @@ export interface HashAsyncOptions {
  * before it. Mirrors vLLM's `get_request_block_hasher`, `hash_block_tokens` and `init_none_hash`.
  */
 export class BlockHasher implements HashRules {
+  /** The engine's vLLM release. */
   readonly release: Release;
+  /** `--prefix-caching-hash-algo`. */
   readonly algorithm: HashAlgorithm;
+  /** How a block is serialised before it is digested. */
   readonly format: BlockFormat;
+  /** Tokens of one hashed block. */
   readonly blockSize: number;
   /** Bytes of one hash. */
   readonly hashLength: number;
+  /** Tokens after a block that its hash covers as well. */
   readonly numHashLookaheadTokens: number;
   /** The text the root was made of; undefined where the root is plain bytes. */
   readonly seed: string | undefined;
@@ -83,6 +88,7 @@ export class BlockHasher implements HashRules {
   readonly noneHash: BlockHash;
   /** Whether another process with the same settings gets the same hashes. */
   readonly shareable: boolean;
+  /** The native fast path; undefined where there is none. */
   readonly kernel: BlockHashKernel | undefined;
   /** Digests serialised bytes with this algorithm. */
   readonly digest: Digest;

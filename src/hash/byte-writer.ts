@@ -1,5 +1,6 @@
 /** A growing byte buffer, the common ground of the encoders. */
 export class ByteWriter {
+  /** Bytes that were written. */
   length = 0;
   #bytes: Uint8Array;
   #view: DataView;
@@ -9,29 +10,34 @@ export class ByteWriter {
     this.#view = new DataView(this.#bytes.buffer);
   }
 
+  /** Appends 8 bits. */
   u8(value: number): void {
     this.#reserve(1);
     this.#bytes[this.length++] = value;
   }
 
+  /** Appends 16 bits. */
   u16(value: number, littleEndian: boolean): void {
     this.#reserve(2);
     this.#view.setUint16(this.length, value, littleEndian);
     this.length += 2;
   }
 
+  /** Appends 32 bits. */
   u32(value: number, littleEndian: boolean): void {
     this.#reserve(4);
     this.#view.setUint32(this.length, value, littleEndian);
     this.length += 4;
   }
 
+  /** Appends 64 bits. */
   u64(value: bigint, littleEndian: boolean): void {
     this.#reserve(8);
     this.#view.setBigUint64(this.length, value, littleEndian);
     this.length += 8;
   }
 
+  /** Appends bytes as they are. */
   bytes(value: Uint8Array): void {
     this.#reserve(value.length);
     this.#bytes.set(value, this.length);

@@ -10,7 +10,9 @@ export type ExtraKeys = readonly Hashable[] | null;
 
 /** Extra keys of one token range, and where the walk over the multimodal items goes on. */
 export interface BlockExtraKeys {
+  /** What the block's hash covers besides its tokens; null for nothing. */
   readonly extraKeys: ExtraKeys;
+  /** The first multimodal item that the next block may have. */
   readonly nextMmIndex: number;
 }
 
@@ -25,7 +27,9 @@ const TAG_PROMPT_EMBEDS = new SharedText("prompt_embeds");
  * objects.
  */
 export class ExtraKeySource {
+  /** The request whose blocks are hashed. */
   readonly request: HashRequest;
+  /** Whether each kind of extra key carries its name, as since vllm-0.31. */
   readonly tagged: boolean;
   readonly #lora: readonly Hashable[];
   readonly #identifiers: readonly Hashable[];

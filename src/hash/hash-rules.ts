@@ -6,7 +6,9 @@ import type { Digest } from "./xxh3.js";
 
 /** What a session needs to know of how an engine hashes. `BlockHasher` has it all. */
 export interface HashRules {
+  /** The engine's vLLM release. */
   readonly release: Release;
+  /** How a block is serialised before it is digested. */
   readonly format: BlockFormat;
   /** Tokens of one hashed block. */
   readonly blockSize: number;
@@ -16,6 +18,7 @@ export interface HashRules {
   readonly numHashLookaheadTokens: number;
   /** The parent of every first block. */
   readonly noneHash: BlockHash;
+  /** The native fast path; undefined where there is none. */
   readonly kernel: BlockHashKernel | undefined;
   /** Digests serialised bytes. */
   readonly digest: Digest;

@@ -4,6 +4,7 @@
  * `SharedText` used twice for one object used twice.
  */
 export class SharedText {
+  /** The text itself. */
   readonly text: string;
 
   constructor(text: string) {

@@ -15,6 +15,7 @@ export const DEFAULT_NONE_HASH_SEED = "vllm-none-hash";
 export interface NoneHashSource {
   /** The text that was hashed; undefined when the root is plain random bytes (release vllm-0.27). */
   readonly seed: string | undefined;
+  /** The root itself. */
   readonly noneHash: BlockHash;
   /** Whether another process computes the same root from the same settings. */
   readonly shareable: boolean;

@@ -18,6 +18,7 @@ export interface MmFeature {
 
 /** The adapter of a LoRA request. Mirrors vLLM's `LoRARequest`. */
 export interface LoraRequest {
+  /** Name of the adapter. */
   readonly loraName: string;
   /** Enters the hash since vllm-0.31. */
   readonly loraPath?: string | undefined;
@@ -25,6 +26,7 @@ export interface LoraRequest {
 
 /** Prompt embeddings as raw tensor bytes, row after row. */
 export interface PromptEmbeds {
+  /** The tensor's bytes, row by row. */
   readonly data: Uint8Array;
   /** Number of rows, one a prompt token. */
   readonly rows: number;
@@ -34,11 +36,13 @@ export interface PromptEmbeds {
 export interface HashRequest {
   /** The prompt. Absent only where `promptEmbeds` is given: the tokens then count as 0. */
   readonly promptTokenIds?: TokenIds | undefined;
+  /** The LoRA adapter of the request. */
   readonly loraRequest?: LoraRequest | undefined;
   /** Isolates caches on purpose; empty means none. */
   readonly cacheSalt?: string | undefined;
   /** Multimodal items, sorted by offset. */
   readonly mmFeatures?: readonly MmFeature[] | undefined;
+  /** Embeddings in place of tokens, or beside them. */
   readonly promptEmbeds?: PromptEmbeds | undefined;
   /** With both tokens and embeddings: which positions are real tokens. The others count as token 0 (since
    * vllm-0.31). */

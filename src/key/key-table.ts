@@ -5,6 +5,7 @@ import { text } from "./key-metadata.js";
 
 /** All keys of a table as one buffer: key i is the UTF-8 text in `bytes[offsets[i], offsets[i + 1])`. */
 export interface FlatKeys {
+  /** All keys as UTF-8, back to back. */
   readonly bytes: Uint8Array;
   /** One offset a key, plus the end. */
   readonly offsets: Uint32Array;
@@ -21,6 +22,7 @@ const HEX: Uint16Array = Uint16Array.from({ length: 256 }, (_, byte) => {
  * asked for; `flat()` writes all of them into one buffer, which is what crosses the native boundary.
  */
 export class KeyTable {
+  /** Number of keys. */
   readonly length: number;
   readonly #source: Source;
   #flat: FlatKeys | undefined;

@@ -17,9 +17,13 @@ export interface ParsedKey {
   readonly candidates: readonly KeyHead[];
   /** The 12 hex digits after `@cfg:`, where the key has them. */
   readonly configFingerprint: string | undefined;
+  /** Tensor-parallel rank, or store shard. */
   readonly tpRank: number;
+  /** Prefill-context-parallel rank. */
   readonly pcpRank: number;
+  /** Decode-context-parallel rank. */
   readonly dcpRank: number;
+  /** Pipeline-parallel rank. */
   readonly ppRank: number;
   /** Undefined in keys of the connector's first months, which had no group. */
   readonly groupId: number | undefined;

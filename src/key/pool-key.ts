@@ -5,9 +5,13 @@ import { type KeyMetadata, type KeyMetadataInit, keyError, keyMetadata, rank, te
 
 /** Ranks that replace those of the metadata in a prefix. 0 is a rank like any other; undefined keeps the own one. */
 export interface RankOverrides {
+  /** Tensor-parallel rank, or store shard. */
   readonly tpRank?: number | undefined;
+  /** Prefill-context-parallel rank. */
   readonly pcpRank?: number | undefined;
+  /** Decode-context-parallel rank. */
   readonly dcpRank?: number | undefined;
+  /** Pipeline-parallel rank. */
   readonly ppRank?: number | undefined;
 }
 
@@ -27,6 +31,7 @@ const FIELDS = [
 
 /** The key of one block in the store. Mirrors vLLM's `PoolKey`. */
 export class PoolKey {
+  /** All of the key but the hash. */
   readonly keyMetadata: KeyMetadata;
   /** The block hash as the text that ends the key: lower-case hex. */
   readonly chunkHash: string;

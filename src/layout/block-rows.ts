@@ -5,8 +5,11 @@ import { layoutError } from "./checks.js";
  * Token ranges, flat: range i is the tokens `[starts[i], ends[i])`. `ChunkSpans` is one; so are two plain arrays.
  */
 export interface ChunkRanges {
+  /** Number of chunks. */
   readonly length: number;
+  /** First token of each chunk. */
   readonly starts: ArrayLike<number>;
+  /** Token after each chunk. */
   readonly ends: ArrayLike<number>;
 }
 
@@ -16,6 +19,7 @@ export interface BlockRows {
   readonly ids: BigUint64Array;
   /** The same ids as numbers. */
   readonly blockIds: Float64Array;
+  /** The highest block of the rows; 0 for none. */
   readonly maxBlockId: number;
 }
 

@@ -9,6 +9,7 @@ import { checkUint64, checkWhole, layoutError } from "./checks.js";
  * which may be left out.
  */
 export interface CacheTensor extends Omit<WireCacheTensor, "dtype"> {
+  /** Type of the elements, as the engine calls it; for messages. */
   readonly dtype?: string | null | undefined;
 }
 

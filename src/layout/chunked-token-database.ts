@@ -25,11 +25,13 @@ const OPTIONS: OptionNames<ChunkedTokenDatabaseOptions> = { ...STORE_LAYOUT_OPTI
  * belong to the layout, and work here only while that is rank-local.
  */
 export class ChunkedTokenDatabase {
+  /** What the keys say besides shard and hash. */
   readonly metadata: KeyMetadata;
   /** Tokens of one chunk. */
   readonly blockSize: number;
   /** Tokens of one block hash. */
   readonly hashBlockSize: number;
+  /** How chunks are stored. */
   readonly storeLayout: StoreLayout;
 
   /**
@@ -85,10 +87,12 @@ export class ChunkedTokenDatabase {
     return this.#rankLocal().blockLen;
   }
 
+  /** Sets where each region of the cache begins. Mirrors `set_kv_caches_base_addr` of 0.27. */
   setKvCachesBaseAddr(baseAddresses: readonly bigint[]): void {
     this.#rankLocal().setKvCachesBaseAddr(baseAddresses);
   }
 
+  /** Sets the bytes of a block in each region. Mirrors `set_block_len` of 0.27. */
   setBlockLen(blockLengths: readonly number[]): void {
     this.#rankLocal().setBlockLen(blockLengths);
   }

@@ -7,7 +7,9 @@ import { KV_CACHE_LAYOUTS, type KvCacheLayout } from "./store-namespace.js";
 export interface KvCacheShape {
   /** Physical order of the axes. */
   readonly layout: KvCacheLayout;
+  /** Layers of the cache group. */
   readonly numLayers: number;
+  /** Blocks of the cache. */
   readonly numBlocks: number;
   /** KV heads of this rank. */
   readonly numHeads: number;

@@ -8,6 +8,7 @@ const STORE_FORMAT = "tp_shared_lbhnc";
  * Mirrors vLLM's `LBHNCStoreLayout`.
  */
 export class LBHNCStoreLayout extends TPShardedStoreLayout {
+  /** The format's name in keys. */
   get storeFormat(): string {
     return STORE_FORMAT;
   }

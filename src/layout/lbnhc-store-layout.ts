@@ -8,6 +8,7 @@ const STORE_FORMAT = "tp_shared_lbnhc";
  * segment a token and layer, so prefer LBHNC where the attention backend allows it. Mirrors vLLM's `LBNHCStoreLayout`.
  */
 export class LBNHCStoreLayout extends TPShardedStoreLayout {
+  /** The format's name in keys. */
   get storeFormat(): string {
     return STORE_FORMAT;
   }

@@ -4,7 +4,9 @@ import { layoutError } from "./checks.js";
 
 /** Memory in which the blocks of a cache lie one after the other: its address, and bytes from block to block. */
 export interface CacheRegion {
+  /** Where the region begins. */
   readonly address: bigint;
+  /** Bytes of one block in it. */
   readonly blockLength: number;
 }
 

@@ -22,7 +22,9 @@ const ONE_SHARD: readonly number[] = [0];
 
 /** The memory of one object, with the block that it belongs to. */
 export interface BlockValue {
+  /** Where the block's bytes lie, in order. */
   readonly segments: readonly Segment[];
+  /** The block in the cache. */
   readonly blockId: number;
 }
 
@@ -52,10 +54,12 @@ export class RankLocalStoreLayout extends StoreLayout {
     return this.#blockLengths;
   }
 
+  /** Always shard 0: a block is one object. */
   get localShardIds(): readonly number[] {
     return ONE_SHARD;
   }
 
+  /** The part of a key before its hash. */
   keyPrefix(shardId: number): string {
     if (shardId !== 0) throw notOwned(shardId, ONE_SHARD);
     return this.#keyPrefix;

@@ -2,7 +2,9 @@ import { describe, MooncakeKvError } from "../errors.js";
 
 /** One memory range: an absolute address and a length in bytes. */
 export interface Segment {
+  /** Where the segment begins. */
   readonly address: bigint;
+  /** Bytes. */
   readonly size: bigint;
 }
 
@@ -19,9 +21,13 @@ export type BlockIdColumn = Int32Array | Float64Array;
  * absolute, sizes are bytes.
  */
 export class SegmentTable {
+  /** Where each segment begins. */
   readonly addresses: BigUint64Array;
+  /** Bytes of each segment. */
   readonly sizes: BigUint64Array;
+  /** Where the segments of each row begin, and the end of the last one: one more than rows. */
   readonly rowOffsets: Uint32Array;
+  /** The block of each row. */
   readonly blockIds: BlockIdColumn;
 
   /**

@@ -3,8 +3,11 @@ const DOUBLE_END = 1n << 53n;
 
 /** One segment of a block: its address in block 0, bytes from block to block, bytes in one block. */
 export interface SegmentTemplate {
+  /** Address of the segment in block 0. */
   readonly base: bigint;
+  /** Bytes from a block to the next. */
   readonly stride: bigint;
+  /** Bytes of the segment. */
   readonly size: bigint;
 }
 
@@ -13,8 +16,11 @@ export interface SegmentTemplate {
  * `bases[j] + b * strides[j]` and has `sizes[j]` bytes. Three columns of one length.
  */
 export interface SegmentTemplates {
+  /** Address of each segment in block 0. */
   readonly bases: BigUint64Array;
+  /** Bytes from a block to the next, of each segment. */
   readonly strides: BigUint64Array;
+  /** Bytes of each segment. */
   readonly sizes: BigUint64Array;
 }
 

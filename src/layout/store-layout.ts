@@ -14,7 +14,9 @@ export type RankNamespace = readonly [tpRank: number, pcpRank: number, dcpRank: 
 
 /** Token ranges with the hash that names each; `ChunkSpans` is one. */
 export interface HashedChunks extends ChunkRanges {
+  /** The hash that chunk `index` ends with. */
   hash(index: number): BlockHash;
+  /** The hashes of all chunks, in order. */
   hashes(): BlobBlockHashes;
 }
 
@@ -49,8 +51,11 @@ export const STORE_LAYOUT_OPTIONS: OptionNames<StoreLayoutOptions> = {
  * shards of this rank: chunk 0 in each shard, then chunk 1, and so on. `keys` and `prepareValues` agree on that order.
  */
 export abstract class StoreLayout {
+  /** What the keys say besides shard and hash. */
   readonly metadata: KeyMetadata;
+  /** Tokens of one block. */
   readonly blockSize: number;
+  /** Tokens of one block hash. */
   readonly hashBlockSize: number;
   /** Blocks that may be named; undefined before caches are registered. */
   #numBlocks: number | undefined;

@@ -40,7 +40,9 @@ const OPTIONS: OptionNames<TPShardedStoreLayoutOptions> = {
 
 /** Strides of one block in bytes. */
 export interface BlockStrides {
+  /** Bytes from a head to the next. */
   readonly head: bigint;
+  /** Bytes from a token to the next. */
   readonly token: bigint;
   /** Bytes of one token in one head: K and V together. */
   readonly content: bigint;
@@ -48,7 +50,9 @@ export interface BlockStrides {
 
 /** A part of a block: offset from its first byte, and size, in bytes. */
 export interface BlockPart {
+  /** Bytes from the beginning of the block. */
   readonly offset: bigint;
+  /** Bytes. */
   readonly size: bigint;
 }
 
@@ -60,13 +64,17 @@ export interface BlockPart {
  * As in vLLM the numbers need not divide evenly; heads and shards that are left over are stored by nobody.
  */
 export abstract class TPShardedStoreLayout extends StoreLayout {
+  /** Shards that a block is stored in. */
   readonly storeTpSize: number;
+  /** TP rank of this worker. */
   readonly tpRank: number;
   /** Shards that each rank owns. */
   readonly shardsPerRank: number;
+  /** KV heads of one shard. */
   readonly headsPerStoreShard: number;
   /** KV heads on this rank. */
   readonly localNumKvHeads: number;
+  /** The shards that this rank owns, ascending. */
   readonly localShardIds: readonly number[];
   readonly #keyPrefixes: Map<number, string> = new Map();
   /** Templates of shard `localShardIds[0]`, then of the next one, and so on. */
@@ -117,6 +125,7 @@ export abstract class TPShardedStoreLayout extends StoreLayout {
     );
   }
 
+  /** The part of the keys of a shard before their hashes. */
   keyPrefix(shardId: number): string {
     if (!this.localShardIds.includes(shardId)) throw notOwned(shardId, this.localShardIds);
     let prefix = this.#keyPrefixes.get(shardId);

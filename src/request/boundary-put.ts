@@ -9,7 +9,9 @@ export type BoundaryPutTuple = readonly [groupId: number, blockId: number, numTo
  * value. Mirrors vLLM's `BoundaryPut`, since vllm-0.33.
  */
 export class BoundaryPut implements Wire {
+  /** The store's group. */
   readonly groupId: number;
+  /** The block in the cache. */
   readonly blockId: number;
   /** Tokens of the prefix. */
   readonly numTokens: number;
@@ -22,6 +24,7 @@ export class BoundaryPut implements Wire {
     Object.freeze(this);
   }
 
+  /** The three numbers as they lie on the wire. */
   toTuple(): BoundaryPutTuple {
     return [this.groupId, this.blockId, this.numTokens];
   }

@@ -18,6 +18,7 @@ export interface Step {
   readonly savedTokens: number;
   /** Tokens that are saved after it, if it saves. */
   readonly saveTo: number;
+  /** Whether the step saves. */
   readonly save: boolean;
   /** Whether this save is the one that publishes the prompt's partial tail. */
   readonly publishTail: boolean;

@@ -9,6 +9,7 @@ export type RequestTrackerInit = Pick<Wire, "reqId" | "tokenLen" | "allocatedBlo
  * and stays false in earlier releases.
  */
 export class RequestTracker implements Wire {
+  /** The request. */
   readonly reqId: string;
   /** Tokens that are computed or scheduled so far. */
   tokenLen: number;
@@ -18,6 +19,7 @@ export class RequestTracker implements Wire {
   numSavedTokens: number;
   /** The tokens, where KV events need them. */
   tokenIds: number[] | null;
+  /** Whether a state or a tail waits to be stored. */
   hasPendingOffload: boolean;
   /** Tokens of the prefill when tracking began; after a preemption with the tokens generated before it. */
   prefillEndTokens: number;

@@ -31,7 +31,9 @@ export interface Codec<Value, Json> extends Subject {
   toJson(value: Value, options?: CodecOptions): Json;
   /** The value of a parsed JSON text; what is left out gets its default. */
   fromJson(json: unknown, options?: CodecOptions): Value;
+  /** The value as MessagePack. */
   toMessagePack(value: Value, options?: CodecOptions): Uint8Array;
+  /** The value of MessagePack bytes; what is left out gets its default. */
   fromMessagePack(bytes: Uint8Array, options?: CodecOptions): Value;
 }
 
@@ -45,16 +47,23 @@ export interface BinaryCodec<Value, Json, Wire> extends Codec<Value, Json> {
 
 /** What the generator writes out for a type. */
 export interface CodecParts<Value, Json> {
+  /** What errors call the type. */
   readonly subject: Subject;
+  /** Checks a JSON value. */
   readonly validator: SchemaValidator;
+  /** The value in wire names, in JSON or MessagePack form. */
   readonly toWire: (value: Value, form: WireForm) => unknown;
+  /** The value of a checked JSON form. */
   readonly fromJson: (json: Json) => Value;
+  /** Where MessagePack differs from JSON; absent where it does not. */
   readonly packed?: PackedShape | undefined;
 }
 
 /** What the generator writes out for the binary form of a type. */
 export interface BinaryParts<Value, Wire> {
+  /** The frames of a value. */
   readonly toBinary: (value: Value) => Wire;
+  /** The value of frames. */
   readonly fromBinary: (wire: Wire, lenient: boolean) => Value;
   /** Whether the frames' own limits imply the schema's, so that no further check is needed. */
   readonly exact: boolean;

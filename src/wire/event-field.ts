@@ -22,6 +22,7 @@ export interface EventField {
   readonly name: string;
   /** Name in TypeScript. */
   readonly member: string;
+  /** How its value lies on the wire. */
   readonly kind: EventFieldKind;
   /** Whether null is a value of it. */
   readonly nullable: boolean;
@@ -35,6 +36,7 @@ export interface EventField {
 
 /** A kind of event: its members in the order of the list form, and what makes an event of their values. */
 export interface EventKind {
+  /** The members, in the order of the list form. */
   readonly fields: readonly EventField[];
   /** @param values of the members, in the order of `fields`. */
   build(values: readonly unknown[]): object;

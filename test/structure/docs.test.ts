@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { undocumentedExports } from "./exports.js";
+import { undocumentedExports, undocumentedMembers } from "./exports.js";
 import { repositoryFiles } from "./files.js";
 
 const sources = repositoryFiles().filter((file) => /^src\/.*\.ts$/.test(file));
@@ -12,6 +12,40 @@ test("every export of src has a doc comment", () => {
     sources.flatMap((file) => undocumentedExports(file, readFileSync(file, "utf8"))),
     [],
   );
+});
+
+test("every public member of the pure rooms has a doc comment", () => {
+  const pure = sources.filter((file) =>
+    /^src\/(?:checks|wire\/codec|hash|key|chunk|layout|request|coordinator|errors|release|python-text)\b/.test(
+      file,
+    ),
+  );
+  assert.ok(pure.length > 80, `${pure.length} files`);
+  assert.equal(
+    pure.flatMap((file) => undocumentedMembers(file, readFileSync(file, "utf8"))),
+    [],
+  );
+});
+
+test("a member without a comment is caught, and a hidden one is none", () => {
+  const text = `/** A thing. */
+export interface A {
+  /** Known. */
+  readonly a: number;
+  readonly b: string;
+  c(): void;
+}
+/** A class. */
+export class B {
+  readonly d = 1;
+  #e = 2;
+  private f = 3;
+  /** Known. */
+  g(): void {}
+  override h(): void {}
+}
+interface C { readonly i: number }`;
+  assert.equal(undocumentedMembers("x.ts", text), ["x.ts:5 A.b", "x.ts:6 A.c", "x.ts:10 B.d"]);
 });
 
 const samples: readonly [string, string, readonly string[]][] = [

@@ -14,8 +14,11 @@ export type ExistsAnswers =
 
 /** An open question: hash `hashIndexes[i]`, under each prefix of each group. */
 export interface LookupQuestion {
+  /** The groups that are asked about. */
   readonly groupIds: readonly number[];
+  /** Positions of the hashes that are asked about. */
   readonly hashIndexes: Uint32Array;
+  /** The keys, in the order of the answers. */
   readonly keys: KeyTable;
 }
 

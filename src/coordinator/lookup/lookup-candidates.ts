@@ -4,7 +4,9 @@ import type { PrefixSearch } from "./prefix-search.js";
 
 /** The blocks of one group that a lookup may ask about: positions of the hashes that end them, ascending. */
 export interface LookupCandidates {
+  /** The store's group. */
   readonly groupId: number;
+  /** Positions of the hashes in the prompt, ascending. */
   readonly hashIndexes: Uint32Array;
 }
 

@@ -8,8 +8,11 @@ import type { PrefixSearch } from "./prefix-search.js";
 
 /** What the stored blocks of a prompt amount to. */
 export interface LookupDecision {
+  /** Tokens of the longest prefix that every group can load. */
   readonly hitLength: number;
+  /** One a group: the hash that names its last block. Empty for a hit of 0. */
   readonly tailKeyBoundaries: readonly TailKeyBoundary[];
+  /** The groups that last made the hit shorter. */
   readonly limitedBy: readonly number[];
   /** Why no answer was possible; the hit is 0 then. */
   readonly failure?: MooncakeKvError | undefined;

@@ -39,6 +39,7 @@ export interface LookupFailure {
    * miss. `search`: the stored blocks allow no answer; there vLLM's lookup thread dies.
    */
   readonly reason: "store" | "search";
+  /** What went wrong. */
   readonly error: MooncakeKvError;
 }
 

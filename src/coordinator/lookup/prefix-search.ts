@@ -7,11 +7,13 @@ import type { StoreSpecGroup } from "../spec/spec-groups.js";
 
 /** What a lookup needs of a coordinator. `MooncakeStoreCoordinator` has it all. */
 export interface PrefixSearch {
+  /** The store's groups; their positions are the group ids. */
   readonly kvCacheGroups: readonly KvCacheGroupSpec[];
   /** Groups that are searched together, in the order of the search. */
   readonly specGroups: readonly StoreSpecGroup[];
   /** Tokens that one hash covers. */
   readonly hashBlockSize: number;
+  /** Whether hits may end inside a block, at a hash. */
   readonly enablePartialHashHits: boolean;
   /** The longest length up to `length` at which a hit may end. */
   alignLookupLength(length: number): number;

@@ -23,6 +23,7 @@ export interface BlockExistence {
  * position of the hash that ends them. Plays the part of vLLM's `ExternalCachedBlockPool`.
  */
 export class ExistenceTable implements BlockExistence {
+  /** Groups of the table. */
   readonly numGroups: number;
   /** Block hashes of the prompt. */
   readonly numHashes: number;
@@ -82,9 +83,13 @@ export class ExistenceTable implements BlockExistence {
  * on, `count` of them. Only the first is certainly needed; the others are what comes next if the search goes on.
  */
 export class Wanted {
+  /** The groups whose blocks must be known. */
   readonly groupIds: readonly number[];
+  /** Position of the first hash that is wanted. */
   readonly first: number;
+  /** From one wanted hash to the next; negative towards the beginning. */
   readonly step: number;
+  /** How many hashes are wanted. */
   readonly count: number;
 
   constructor(groupIds: readonly number[], first: number, step: number, count: number) {

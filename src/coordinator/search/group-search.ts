@@ -9,14 +9,19 @@ import { ABSENT, type BlockExistence, PRESENT, UNKNOWN, Wanted } from "./existen
 export interface GroupHit {
   /** Tokens. */
   readonly hitLength: number;
+  /** Blocks at the beginning that the group does not need. */
   readonly nulls: number;
+  /** Blocks of the hit, those included. */
   readonly numBlocks: number;
 }
 
 /** One search in one spec group. */
 export interface GroupSearch {
+  /** The group that is searched. */
   readonly group: StoreSpecGroup;
+  /** What is known of the store. */
   readonly existence: BlockExistence;
+  /** Tokens that one block hash covers. */
   readonly hashBlockSize: number;
   /** What the length of the hit must be a multiple of, in tokens. */
   readonly alignmentTokens: number;

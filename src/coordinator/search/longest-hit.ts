@@ -9,10 +9,13 @@ import type { GroupHit, Search } from "./group-search.js";
 export interface HitSearch {
   /** As `splitSpecGroups` sorts them. */
   readonly specGroups: readonly StoreSpecGroup[];
+  /** Tokens that one block hash covers. */
   readonly hashBlockSize: number;
+  /** Whether hits may end inside a block, at a hash. */
   readonly enablePartialHashHits: boolean;
   /** What the length of a hit is a multiple of, in tokens. */
   readonly alignmentTokens: number;
+  /** What is known of the store. */
   readonly existence: BlockExistence;
   /** Tokens that the hit may have at most. */
   readonly maxLength: number;

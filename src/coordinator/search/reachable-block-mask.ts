@@ -12,6 +12,7 @@ export type BlockMask = Uint8Array | undefined;
 
 /** What decides the blocks that a hit can ever need. */
 export interface ReachableBlocks {
+  /** What the blocks hold. */
   readonly spec: KvCacheSpec;
   /** First block of the mask. */
   readonly startBlock: number;

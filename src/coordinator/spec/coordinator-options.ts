@@ -31,13 +31,17 @@ const OPTIONS: OptionNames<MooncakeStoreCoordinatorOptions> = {
 export interface KvCacheConfig {
   /** All groups of the engine, block sizes as one rank sees them. */
   readonly kvCacheGroups: readonly KvCacheGroupSpec[];
+  /** Tokens: what computed tokens are a multiple of. */
   readonly schedulerBlockSize: number;
+  /** Tokens that one block hash covers. */
   readonly hashBlockSize: number;
   /** What `resolveCacheHitAlignmentTokens` gives; null keeps hits on whole blocks. Default: null. */
   readonly cacheHitAlignmentTokens?: number | null | undefined;
   /** Decode context parallel size. Default: 1. */
   readonly dcpWorldSize?: number | undefined;
+  /** Whether speculative decoding drops the last matched block. Default: false. */
   readonly useEagle?: boolean | undefined;
+  /** Tokens between the states that sparse groups keep. Default: null, which keeps what any hit needs. */
   readonly retentionInterval?: number | null | undefined;
 }
 

@@ -9,7 +9,9 @@ export interface LayerSpecBase {
   readonly dcpSharded?: boolean | undefined;
   /** Tokens that share one stored state. Default: 1. */
   readonly tokensPerState?: number | undefined;
+  /** Numbers of one head. */
   readonly headSize?: number | undefined;
+  /** KV heads of one rank. */
   readonly numKvHeads?: number | undefined;
   /** Element type of the cache, as the engine spells it. */
   readonly dtype?: string | undefined;
@@ -19,16 +21,19 @@ export interface LayerSpecBase {
 
 /** vLLM's `FullAttentionSpec`: every token attends to all before it. */
 export interface FullAttentionSpec extends LayerSpecBase {
+  /** Attention to all tokens before. */
   readonly kind: "full";
 }
 
 /** vLLM's `MLAAttentionSpec`: full attention over one latent vector a token. */
 export interface MlaAttentionSpec extends LayerSpecBase {
+  /** Multi-head latent attention. */
   readonly kind: "mla";
 }
 
 /** vLLM's `RSWASpec`: full attention to the prompt, a window in decode. For a prefix it is full attention. */
 export interface RswaSpec extends LayerSpecBase {
+  /** A window in decode, full attention for a prefix. */
   readonly kind: "rswa";
   /** Tokens of the decode window. */
   readonly rswaWindow: number;
@@ -36,6 +41,7 @@ export interface RswaSpec extends LayerSpecBase {
 
 /** vLLM's `SlidingWindowSpec` and `SlidingWindowMLASpec`: a token attends to the last `slidingWindow` tokens. */
 export interface SlidingWindowSpec extends LayerSpecBase {
+  /** Attention to the last tokens; `swa_mla` with latent heads. */
   readonly kind: "swa" | "swa_mla";
   /** Tokens of the window, the current one included. */
   readonly slidingWindow: number;
@@ -47,6 +53,7 @@ export interface SlidingWindowSpec extends LayerSpecBase {
 
 /** vLLM's `ChunkedLocalAttentionSpec`: a token attends within its own chunk. */
 export interface ChunkedLocalAttentionSpec extends LayerSpecBase {
+  /** Attention inside chunks of tokens. */
   readonly kind: "chunked_local";
   /** Tokens of one attention chunk. */
   readonly attentionChunkSize: number;
@@ -54,17 +61,21 @@ export interface ChunkedLocalAttentionSpec extends LayerSpecBase {
 
 /** vLLM's `MambaSpec`: one recurrent state a block. The store needs mode `align`. */
 export interface MambaSpec extends LayerSpecBase {
+  /** A state that takes the place of all tokens before. */
   readonly kind: "mamba";
+  /** `--mamba-cache-mode`. The store holds states of `align` only. */
   readonly mambaCacheMode: "align" | "all" | "none";
 }
 
 /** vLLM's `CircularBufferSpec`: scratch of one request, never cached by hash. */
 export interface CircularBufferSpec extends LayerSpecBase {
+  /** Scratch of one request. */
   readonly kind: "circular";
 }
 
 /** vLLM's `CrossAttentionSpec`: encoder states. The connector refuses it. */
 export interface CrossAttentionSpec extends LayerSpecBase {
+  /** Attention to an encoder's output. */
   readonly kind: "cross";
 }
 
@@ -84,6 +95,7 @@ export type LayerSpec =
  * first layer stands for all of them.
  */
 export interface UniformTypeKvCacheSpecs {
+  /** Layers of one type that differ in size. */
   readonly kind: "uniform";
   /** Tokens of one block, the same in every layer. */
   readonly blockSize: number;
@@ -96,6 +108,7 @@ export type KvCacheSpec = LayerSpec | UniformTypeKvCacheSpecs;
 
 /** A group of layers that share one block table. Mirrors vLLM's `KVCacheGroupSpec`. */
 export interface KvCacheGroupSpec {
+  /** What the blocks of the group hold. */
   readonly kvCacheSpec: KvCacheSpec;
   /** Whether the group holds layers of the draft model, which need the last matched block recomputed. Default: false. */
   readonly isEagleGroup?: boolean | undefined;

@@ -15,6 +15,7 @@ export interface StoreSpecGroup {
   readonly spec: LayerSpec;
   /** Members, in order. */
   readonly groupIds: readonly number[];
+  /** The kind of search, by the name of vLLM's manager. */
   readonly manager: ManagerName;
   /** Whether the last matched block is dropped, so that the draft model recomputes it. */
   readonly useEagle: boolean;

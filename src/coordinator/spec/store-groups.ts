@@ -54,9 +54,13 @@ export function validateKvCacheConfig(groups: readonly KvCacheGroupSpec[], pcpSi
 
 /** How an engine is spread over ranks. Sizes left out are 1. */
 export interface ParallelSizes {
+  /** Tensor-parallel size. */
   readonly tpSize?: number | undefined;
+  /** Pipeline-parallel size. */
   readonly ppSize?: number | undefined;
+  /** Prefill-context-parallel size. */
   readonly pcpSize?: number | undefined;
+  /** Decode-context-parallel size. */
   readonly dcpSize?: number | undefined;
 }
 
