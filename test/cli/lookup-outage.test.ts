@@ -67,7 +67,7 @@ for (const [name, timeout, uri, expected] of [
   });
 
 const engine = lookupEngine(
-  { modelName: "m", cachePrefix: "", tpSize: 1, ppSize: 1, dcpSize: 1, kvCacheLayout: "LBNHC" },
+  { modelName: "m", cachePrefix: "", tpSize: 1, ppSize: 1, pcpSize: 1, dcpSize: 1, kvCacheLayout: "LBNHC" },
   1,
 );
 const prompt = {

@@ -11,6 +11,7 @@ import { jsonText } from "../json.js";
 import { buildNativeAddon } from "../native-build.js";
 import { addJsonOption, type JsonOption } from "../options.js";
 import { packageRoot } from "../package-root.js";
+import { checkStoreOption } from "../store-option.js";
 
 const HELP = `
 Takes the text of the licence as a prompt, gpt-oss's tokenizer, and the KV geometry of gpt-oss-20b. An engine with
@@ -36,6 +37,7 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run({ store: uri, json }: DemoOptions, { stdout, stderr }: CommandContext): Promise<void> {
+  await checkStoreOption(uri);
   const root = packageRoot();
   if (!nativeAvailable()) {
     await stderr.line("mooncake-kv: the native addon is not built yet; building it once");

@@ -1,14 +1,21 @@
-import { type Command, Option } from "commander";
-import { MooncakeKvError } from "../../errors.js";
-import { BlockHasher, HASH_ALGORITHMS, type HashAlgorithm, type HashRequest } from "../../hash/index.js";
+import type { Command } from "commander";
+import {
+  BlockHasher,
+  DEFAULT_HASH_ALGORITHM,
+  type HashAlgorithm,
+  type HashRequest,
+} from "../../hash/index.js";
 import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
 import { readHashRequest } from "../input/hash-request.js";
+import { checkLora } from "../input/lora.js";
 import { readInput } from "../input/read-input.js";
+import { unshareableRoot } from "../input/shared-root.js";
 import { jsonText } from "../json.js";
 import {
   addFileOption,
   addJsonOption,
+  algorithmOption,
   type FileOption,
   hexOption,
   type JsonOption,
@@ -35,6 +42,8 @@ interface HashOptions extends JsonOption, FileOption {
 /** Where the root of the chain came from. */
 type SeedSource = "--seed" | "PYTHONHASHSEED" | "--none-hash" | "default" | "random";
 
+const PRIVATE_ROOT = ". --private-root hashes from a random root all the same";
+
 const HELP = `
 Token ids: as arguments, in a file or on stdin; with spaces or commas between them, as a JSON array, or as a JSON
 object with the fields of vLLM's request, all but the first optional:
@@ -52,11 +61,7 @@ export function define(command: Command, context: CommandContext): void {
   command
     .argument("[tokens...]", "token ids")
     .addOption(releaseOption().default(DEFAULT_RELEASE))
-    .addOption(
-      new Option("--algorithm <name>", "--prefix-caching-hash-algo of the engine")
-        .choices(HASH_ALGORITHMS)
-        .default("sha256"),
-    )
+    .addOption(algorithmOption().default(DEFAULT_HASH_ALGORITHM))
     .addOption(wholeOption("--block-size <tokens>", "tokens of one hashed block", 1).default(16))
     .option("--seed <text>", "PYTHONHASHSEED of the engine (default: that of the environment)")
     .addOption(hexOption("--none-hash <hex>", "root of the chain, where it is known").conflicts("seed"))
@@ -74,8 +79,9 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(tokens: readonly string[], options: HashOptions, context: CommandContext): Promise<void> {
-  const input = await readInput(context, { args: tokens, file: options.file, what: "token ids" });
-  const request = withOptions(readHashRequest(input), options);
+  checkNoneHash(options);
+  // What the options leave out of an adapter may stand in the input.
+  if (options.loraName !== undefined) checkLora(options);
   const seed = options.noneHash ? undefined : (options.seed ?? context.env["PYTHONHASHSEED"]);
   const hasher = await BlockHasher.create({
     release: options.release,
@@ -86,8 +92,9 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
     numHashLookaheadTokens: options.lookahead,
     rootSharing: "private",
   });
-  if (!hasher.shareable && !options.privateRoot) throw unshareableRoot(hasher);
-  const session = hasher.session(request);
+  if (!hasher.shareable && !options.privateRoot) throw unshareableRoot(hasher, PRIVATE_ROOT);
+  const input = await readInput(context, { args: tokens, file: options.file, what: "token ids" });
+  const session = hasher.session(withOptions(readHashRequest(input), options));
   session.advance();
   const hashes = session.hashes.toHex();
   const settings = {
@@ -116,6 +123,17 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
     );
 }
 
+/** @throws UsageError for a root that the algorithm can't have. */
+function checkNoneHash({ noneHash, algorithm }: HashOptions): void {
+  const lengths = algorithm.startsWith("sha256") ? [32] : [16, 32];
+  if (noneHash !== undefined && !lengths.includes(noneHash.length))
+    throw new UsageError(
+      `--none-hash has ${noneHash.length} bytes; the root of ${algorithm} has ${lengths.join(" or ")}: ` +
+        `${lengths.map((length) => 2 * length).join(" or ")} hex digits`,
+      { bytes: noneHash.length, algorithm },
+    );
+}
+
 /** The request with what the options say about it; an option wins. */
 function withOptions(request: HashRequest, { loraName, loraPath, cacheSalt }: HashOptions): HashRequest {
   const lora = request.loraRequest;
@@ -130,19 +148,6 @@ function withOptions(request: HashRequest, { loraName, loraPath, cacheSalt }: Ha
     }),
     ...(cacheSalt !== undefined && { cacheSalt }),
   };
-}
-
-/** The engine's root is random: the command can't know it. */
-function unshareableRoot({ algorithm, release }: BlockHasher): MooncakeKvError {
-  const remedies =
-    release === "vllm-0.27" ? "" : "; or use --algorithm sha256, whose root is the same everywhere";
-  return new MooncakeKvError(
-    "ERR_HASH",
-    `without PYTHONHASHSEED an engine of ${release} starts ${algorithm} chains from a random root, so that nothing ` +
-      `hashed here would ever be found: set PYTHONHASHSEED for the engine and pass it as --seed${remedies}. ` +
-      "--private-root hashes from a random root all the same",
-    { algorithm, release },
-  );
 }
 
 function seedSource(options: HashOptions, seed: string | undefined, hasher: BlockHasher): SeedSource {

@@ -2,11 +2,11 @@ import type { Command } from "commander";
 import { KeyTable, keyMetadata, modelBasename, modelNameWarnings, PoolKey } from "../../key/index.js";
 import type { CommandContext } from "../command.js";
 import { readBlockHashes } from "../input/block-hashes.js";
+import { checkKeyTexts } from "../input/key-text.js";
 import { readInput } from "../input/read-input.js";
 import { jsonText } from "../json.js";
-import { addFileOption, addJsonOption, type FileOption, type JsonOption, wholeOption } from "../options.js";
+import { addFileOption, addJsonOption, type FileOption, type JsonOption, rankOption } from "../options.js";
 import { oneLine } from "../text.js";
-import { UsageError } from "../usage-error.js";
 
 interface KeyBuildOptions extends JsonOption, FileOption {
   readonly model?: string | undefined;
@@ -28,7 +28,7 @@ Prints one key a line. Only the last part of the model path enters a key; a serv
 
 /** `mooncake-kv key build` */
 export function define(command: Command, context: CommandContext): void {
-  const rank = (flags: string, description: string) => wholeOption(flags, description).default(0);
+  const rank = (flags: string, description: string) => rankOption(flags, description).default(0);
   command
     .argument("[hashes...]", "block hashes")
     .option("--model <path>", "model path or name, as given to the engine")
@@ -50,9 +50,8 @@ async function run(
   options: KeyBuildOptions,
   context: CommandContext,
 ): Promise<void> {
+  checkKeyTexts(options);
   const { model, modelName, tpRank, pcpRank, dcpRank, ppRank, groupId } = options;
-  if ((model === undefined) === (modelName === undefined))
-    throw new UsageError("give either --model, the path that the engine loads, or --model-name");
   const metadata = keyMetadata({
     modelName: modelName ?? modelBasename(model!),
     tpRank,
@@ -63,7 +62,6 @@ async function run(
     cachePrefix: options.cachePrefix,
     storeNamespace: options.storeNamespace,
   });
-  if (metadata.modelName === "") throw new UsageError("--model-name is empty; a key needs a model");
   const warnings = model === undefined ? [] : modelNameWarnings(model);
   const { hashes } = readBlockHashes(await readInput(context, { args, file: options.file, what: "hashes" }));
   const prefix = PoolKey.buildPrefix(metadata);

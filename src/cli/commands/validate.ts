@@ -46,9 +46,9 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(file: string, options: ValidateOptions, context: CommandContext): Promise<void> {
-  const codec = await loadCodec(options.release, options.type);
   const lines = options.lines === true || (file.endsWith(".jsonl") && !options.each);
   if (options.lines && options.each) throw new UsageError("--each and --lines exclude each other");
+  const codec = await loadCodec(options.release, options.type);
   const input = await readFileOrStdin(context, file);
   const values = lines ? valuesOfLines(input) : valuesOf(input, options.each === true);
   const invalid = values.flatMap((value, index) => check(codec, value, index));

@@ -19,6 +19,8 @@ export interface Answer {
   readonly questions: number | null;
   /** Groups that made the hit shorter; null where an engine searches. */
   readonly limitedBy: readonly number[] | null;
+  /** Why there can be no hit, whatever is stored; undefined where there can. */
+  readonly reason?: string | undefined;
 }
 
 /** The answer when there is nothing to ask about; undefined when there is. */
@@ -76,7 +78,10 @@ export async function askStore(
     signal,
   });
   const { failure } = result;
+  const reason =
+    failure || result.hitLength > 0 ? undefined : await tooShort(coordinator, keyPrefixes, prompt);
   return {
+    ...(reason !== undefined && { reason }),
     hitTokens: failure ? null : result.hitLength,
     ...(failure && { unknown: reasonOf(failure.error) }),
     failed: failure !== undefined,
@@ -85,6 +90,27 @@ export async function askStore(
     questions: result.questions,
     limitedBy: result.limitedBy,
   };
+}
+
+/** Why a prompt has no hit even where everything is stored; undefined where it would have one. */
+async function tooShort(
+  coordinator: LookupEngine["coordinator"],
+  keyPrefixes: LookupEngine["keyPrefixes"],
+  prompt: Prompt,
+): Promise<string | undefined> {
+  const numTokens = tokensToAsk(prompt);
+  const full = await coordinator.lookup({
+    numTokens,
+    blockHashes: prompt.blockHashes,
+    keyPrefixes,
+    exists: (keys) => new Uint8Array(keys.length).fill(1),
+  });
+  if (full.hitLength > 0) return undefined;
+  const again = coordinator.eagleGroupIds.size > 0 ? ", and the last matched block is computed again" : "";
+  return (
+    `a hit ends at a multiple of ${coordinator.alignmentTokens} tokens and never holds the last token${again}: ` +
+    `${prompt.numTokens ?? numTokens - 1} tokens are too few for one`
+  );
 }
 
 /** Asks a running engine. */
@@ -133,6 +159,7 @@ export function answerLines(answer: Answer, prompt: Prompt): string[] {
     lines.push(
       `${keysAsked} ${keysAsked === 1 ? "key" : "keys"} asked in ${questions} ${questions === 1 ? "question" : "questions"}`,
     );
-  if (limitedBy && limitedBy.length > 0) lines.push(`limited by group ${limitedBy.join(", ")}`);
+  if (answer.reason !== undefined) lines.push(answer.reason);
+  else if (limitedBy && limitedBy.length > 0) lines.push(`limited by group ${limitedBy.join(", ")}`);
   return lines;
 }

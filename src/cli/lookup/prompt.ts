@@ -1,9 +1,11 @@
 import { type BlobBlockHashes, BlockHasher, type HashAlgorithm, type HashRequest } from "../../hash/index.js";
 import type { Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
-import { readBlockHashes } from "../input/block-hashes.js";
+import { hashBlockSize, readBlockHashes } from "../input/block-hashes.js";
 import { readHashRequest } from "../input/hash-request.js";
+import { checkLora } from "../input/lora.js";
 import { readInput } from "../input/read-input.js";
+import { unshareableRoot } from "../input/shared-root.js";
 import { UsageError } from "../usage-error.js";
 import { tokenize } from "./tokenizer.js";
 
@@ -24,40 +26,54 @@ export interface PromptOptions {
   readonly specialTokens: boolean;
   readonly release: Release;
   readonly algorithm: HashAlgorithm;
-  readonly blockSize: number;
+  /** Tokens of one hash, where it was said. */
+  readonly blockSize?: number | undefined;
   readonly seed?: string | undefined;
   readonly loraName?: string | undefined;
   readonly loraPath?: string | undefined;
   readonly cacheSalt?: string | undefined;
 }
 
+/** Tokens of a block where nobody says anything else: vLLM's default. */
+export const DEFAULT_BLOCK_SIZE: number = 16;
+
 /**
- * The prompt of a command line: block hashes, a text, or token ids.
+ * The prompt of a command line: block hashes, a text, or token ids. The options are checked before anything is read.
  *
- * @throws UsageError or MooncakeKvError for input that is none of them.
+ * @throws UsageError or MooncakeKvError for options that do not fit together, and for input that is none of them.
  */
 export async function readPrompt(
   args: readonly string[],
   options: PromptOptions,
   context: CommandContext,
 ): Promise<Prompt> {
-  const { file, tokenizer } = options;
-  if (options.hashes === true) {
-    if (tokenizer !== undefined) throw new UsageError("--hashes and --tokenizer exclude each other");
-    const input = await readInput(context, { args, file, what: "block hashes" });
-    const { hashes, blockSize = options.blockSize, numTokens } = readBlockHashes(input);
-    return { blockHashes: hashes, blockSize, numTokens };
-  }
-  const request = await readRequest(args, options, context);
+  if (options.hashes === true) return readHashes(args, options, context);
+  checkLora(options);
+  const { release, algorithm, blockSize = DEFAULT_BLOCK_SIZE } = options;
   const hasher = await BlockHasher.create({
-    release: options.release,
-    algorithm: options.algorithm,
-    blockSize: options.blockSize,
+    ...{ release, algorithm, blockSize },
     seed: options.seed ?? context.env["PYTHONHASHSEED"],
+    rootSharing: "private",
   });
-  const session = hasher.session(request);
+  if (!hasher.shareable) throw unshareableRoot(hasher);
+  const session = hasher.session(await readRequest(args, options, context));
   session.advance();
-  return { blockHashes: session.hashes, blockSize: options.blockSize, numTokens: session.numTokens };
+  return { blockHashes: session.hashes, blockSize, numTokens: session.numTokens };
+}
+
+async function readHashes(
+  args: readonly string[],
+  options: PromptOptions,
+  context: CommandContext,
+): Promise<Prompt> {
+  if (options.tokenizer !== undefined) throw new UsageError("--hashes and --tokenizer exclude each other");
+  const input = await readInput(context, { args, file: options.file, what: "block hashes" });
+  const hashed = readBlockHashes(input);
+  return {
+    blockHashes: hashed.hashes,
+    blockSize: hashBlockSize(hashed, { flag: "--block-size", size: options.blockSize }),
+    numTokens: hashed.numTokens,
+  };
 }
 
 async function readRequest(
@@ -66,8 +82,6 @@ async function readRequest(
   context: CommandContext,
 ): Promise<HashRequest> {
   const { file, tokenizer, specialTokens, loraName, loraPath, cacheSalt } = options;
-  if (loraPath !== undefined && loraName === undefined)
-    throw new UsageError("--lora-path without a LoRA name; add --lora-name");
   const more = {
     ...(loraName !== undefined && {
       loraRequest: { loraName, ...(loraPath !== undefined && { loraPath }) },

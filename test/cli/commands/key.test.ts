@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { E1 } from "../helpers/examples.js";
 import { run, runJson } from "../helpers/run.js";
 
+const [A0, A1] = ["a0".repeat(16), "a1".repeat(16)];
 const KEY = `prod@Llama-3.1-8B-Instruct@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${E1.sha256Cbor[0]}`;
 
 interface ParsedJson {
@@ -21,24 +22,11 @@ test("builds the key of vLLM's worked example", async () => {
 
 test("puts every rank, group and namespace where vLLM has it", async () => {
   const { stdout, stderr } = await run([
-    ...[
-      "key",
-      "build",
-      "a0",
-      "a1",
-      "--model-name",
-      "m",
-      "--tp-rank",
-      "1",
-      "--pcp-rank",
-      "2",
-      "--dcp-rank",
-      "3",
-    ],
+    ...["key", "build", A0, A1, "--model-name", "m", "--tp-rank", "1", "--pcp-rank", "2", "--dcp-rank", "3"],
     ...["--pp-rank", "4", "--group-id", "5", "--store-namespace", "@store_pp:1@store_format:tp_shared_mqa"],
   ]);
   const prefix = "m@store_pp:1@store_format:tp_shared_mqa@tp_rank:1@pcp2@dcp3@pp_rank:4@group:5";
-  assert.is(stdout, `${prefix}@a0\n${prefix}@a1\n`);
+  assert.is(stdout, `${prefix}@${A0}\n${prefix}@${A1}\n`);
   assert.is(stderr, "");
 });
 
@@ -54,23 +42,30 @@ test("builds keys from all that hash prints", async () => {
 });
 
 test("prefix, warnings and keys as JSON", async () => {
-  const { value } = await runJson(["key", "build", "--model", "/hub/snapshots/0123abcd/", "ff"]);
+  const { value } = await runJson(["key", "build", "--model", "/hub/snapshots/0123abcd/", A0]);
   const prefix = "0123abcd@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0";
   assert.is(value["key_prefix"], prefix);
-  assert.equal(value["keys"], [`${prefix}@ff`]);
+  assert.equal(value["keys"], [`${prefix}@${A0}`]);
   assert.match((value["warnings"] as string[])[0]!, "snapshot id");
 });
 
 test("refuses to build what no engine has", async () => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
-    [["ab"], /either --model/],
-    [["ab", "--model", "a", "--model-name", "b"], /either --model/],
-    [["ab", "--model", "///"], /ERR_KEY/],
-    [["ab", "--model-name", ""], /--model-name is empty/],
+    [[A0], /either --model/],
+    [[A0, "--model", "a", "--model-name", "b"], /either --model/],
+    [[A0, "--model", "///"], /ERR_KEY/],
+    [[A0, "--model-name", ""], /--model-name is empty/],
     [["abc", "--model-name", "m"], /ERR_HASH: block hash 0 is "abc"/],
-    [["ab", "abcd", "--model-name", "m"], /ERR_HASH.*one length/],
-    [["ab", "--model-name", "m", "--tp-rank", "-1"], /--tp-rank.*whole number of 0 or more/],
-    [["ab", "--model-name", "m", "--tp-rank", "1e2"], /--tp-rank/],
+    [["ab", "--model-name", "m"], /ERR_HASH: block hash 0 is "ab".*64 digits for sha256 and 32 for xxhash/],
+    [[A0 + A1, A0, "--model-name", "m"], /ERR_HASH.*one length/],
+    [[A0, "--model-name", "m", "--tp-rank", "-1"], /--tp-rank.*whole number from 0 to 65535/],
+    [[A0, "--model-name", "m", "--tp-rank", "99999999999"], /--tp-rank.*whole number from 0 to 65535/],
+    [[A0, "--model-name", "m", "--group-id", "65536"], /--group-id.*whole number from 0 to 65535/],
+    [[A0, "--model-name", "m", "--tp-rank", "1e2"], /--tp-rank/],
+    [[A0, "--model-name", "m", "--cache-prefix", "a\nb"], /--cache-prefix "a\\nb" has a control character/],
+    [[A0, "--model-name", "m\t"], /--model-name "m\\t" has a control character/],
+    [[A0, "--model", "a/\u001b[31m"], /--model .* has a control character/],
+    [[A0, "--model-name", "m", "--store-namespace", "@\u0085"], /--store-namespace .* control character/],
   ];
   for (const [argv, message] of cases) {
     const { exitCode, stdout, stderr } = await run(["key", "build", ...argv]);
@@ -127,7 +122,7 @@ test("says that a head can be read in several ways, and lists them", async () =>
 });
 
 test("reads many keys from lines, a JSON list, and what key build prints", async () => {
-  const build = ["key", "build", "a0", "a1", "--model-name", "m", "--cache-prefix", "[p"];
+  const build = ["key", "build", A0, A1, "--model-name", "m", "--cache-prefix", "[p"];
   const { stdout: built } = await run(build);
   const { stdout: json } = await run([...build, "--json"]);
   const keys = built.trimEnd().split("\n");
