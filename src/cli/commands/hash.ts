@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import {
+  type BlobBlockHashes,
   BlockHasher,
   DEFAULT_HASH_ALGORITHM,
   type HashAlgorithm,
@@ -96,7 +97,7 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
   const input = await readInput(context, { args: tokens, file: options.file, what: "token ids" });
   const session = hasher.session(withOptions(readHashRequest(input), options));
   session.advance();
-  const hashes = session.hashes.toHex();
+  const { hashes } = session;
   const settings = {
     release: hasher.release,
     algorithm: hasher.algorithm,
@@ -107,7 +108,10 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
     num_tokens: session.numTokens,
   };
   if (options.json) {
-    await context.stdout.line(jsonText({ ...settings, block_hashes: hashes }));
+    const listed = mapped(hexOf(hashes), (hash, block) => (block === 0 ? `"${hash}"` : `,"${hash}"`));
+    await context.stdout.write(`${jsonText(settings).slice(0, -1)},"block_hashes":[`);
+    for (const text of listed) await context.stdout.write(text);
+    await context.stdout.line("]}");
     return;
   }
   if (options.verbose)
@@ -115,7 +119,10 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
       Object.entries(settings).map(([name, value]) => `# ${name} ${JSON.stringify(value)}`),
     );
   await context.stdout.lines(
-    hashes.map((hash, block) => `${block * hasher.blockSize} ${(block + 1) * hasher.blockSize} ${hash}`),
+    mapped(
+      hexOf(hashes),
+      (hash, block) => `${block * hasher.blockSize} ${(block + 1) * hasher.blockSize} ${hash}`,
+    ),
   );
   if (hashes.length === 0)
     await context.stderr.line(
@@ -148,6 +155,16 @@ function withOptions(request: HashRequest, { loraName, loraPath, cacheSalt }: Ha
     }),
     ...(cacheSalt !== undefined && { cacheSalt }),
   };
+}
+
+/** The hashes as hex, one after the other: there may be millions. */
+function* hexOf(hashes: BlobBlockHashes): Generator<string> {
+  for (let index = 0; index < hashes.length; index++) yield Buffer.from(hashes.at(index)!).toString("hex");
+}
+
+function* mapped(texts: Iterable<string>, map: (text: string, index: number) => string): Generator<string> {
+  let index = 0;
+  for (const text of texts) yield map(text, index++);
 }
 
 function seedSource(options: HashOptions, seed: string | undefined, hasher: BlockHasher): SeedSource {

@@ -1,11 +1,15 @@
 import type { Command } from "commander";
+import { isMooncakeKvError } from "../../errors.js";
 import { type KeyHead, type ParsedKey, parseKey } from "../../key/index.js";
 import type { CommandContext } from "../command.js";
 import { readKeys } from "../input/keys.js";
-import { readInput } from "../input/read-input.js";
+import { readInputLines } from "../input/read-input.js";
 import { jsonText } from "../json.js";
+import { foreignKey } from "../key/foreign-key.js";
 import { addFileOption, addJsonOption, type FileOption, type JsonOption } from "../options.js";
-import { printable, table } from "../text.js";
+import { reportedError } from "../report-error.js";
+import { count, printable, table } from "../text.js";
+import { UsageError } from "../usage-error.js";
 
 interface KeyParseOptions extends JsonOption, FileOption {
   readonly modelName?: string | undefined;
@@ -16,7 +20,12 @@ Keys: as arguments, or one a line in a file or on stdin; also what mooncake-kv k
 
 A key is read from the right: hash, group, ranks, configuration fingerprint. What is left, the head, holds cache
 prefix, model and store namespace. Prefix and model may contain @, so that a head can have several readings; all are
-listed. With --model-name the head has one.`;
+listed. With --model-name the head has one.
+
+A key that can't be read is told, with the program whose key it is where its form says so (vllm-ascend, LMCache, SGLang),
+and the rest goes on.
+
+Exit status: 0 when every key could be read, 1 when one could not, 2 when the input can't be read.`;
 
 /** `mooncake-kv key parse` */
 export function define(command: Command, context: CommandContext): void {
@@ -33,18 +42,66 @@ async function run(
   options: KeyParseOptions,
   context: CommandContext,
 ): Promise<void> {
-  const input = await readInput(context, { args, file: options.file, what: "keys" });
-  const keys = readKeys(input);
   const { modelName } = options;
-  const parsed = keys.map((key) => parseKey(key, modelName === undefined ? {} : { modelName }));
-  if (options.json) {
-    await context.stdout.line(jsonText(parsed.map((key, index) => keyJson(keys[index]!, key))));
+  if (modelName === "") throw new UsageError("--model-name is empty; leave it out where it is not known");
+  const input = readInputLines(context, { args, file: options.file, what: "keys" });
+  const { stdout, stderr } = context;
+  let [total, refused] = [0, 0];
+  const separator = options.json ? "," : "\n";
+  try {
+    for await (const { number, key } of readKeys(input.lines, input.source)) {
+      const read = readKey(key, number, modelName);
+      if ("error" in read) refused++;
+      await stdout.write(total++ === 0 ? (options.json ? "[" : "") : separator);
+      if (options.json) await stdout.write(jsonText("error" in read ? read : keyJson(key!, read)));
+      else await stdout.lines("error" in read ? refusedLines(read) : keyLines(key!, read));
+    }
+  } catch (error) {
+    // What was printed stands, so that it must stay JSON.
+    if (!options.json || total === 0) throw error;
+    const { code, message, exitCode } = reportedError(error);
+    await stdout.line(`,${jsonText({ error: message, code })}]`);
+    context.exitCode = exitCode;
     return;
   }
-  for (const [index, key] of parsed.entries()) {
-    if (index > 0) await context.stdout.line();
-    await context.stdout.lines(keyLines(keys[index]!, key));
+  if (options.json) await stdout.line("]");
+  if (refused === 0) return;
+  context.exitCode = 1;
+  if (!options.json)
+    await stderr.line(
+      `mooncake-kv: ${refused} of ${count(total, "key")} ${refused === 1 ? "is" : "are"} not of vLLM's MooncakeStoreConnector`,
+    );
+}
+
+/** A key that can't be read. */
+interface RefusedKey {
+  readonly key: string | null;
+  /** Its line, or its place in a JSON list, from 1. */
+  readonly line: number;
+  readonly error: string;
+  /** The program whose key it is, where its form tells. */
+  readonly owner: string | null;
+}
+
+function readKey(
+  key: string | undefined,
+  line: number,
+  modelName: string | undefined,
+): ParsedKey | RefusedKey {
+  if (key === undefined) return { key: null, line, error: "the line is not UTF-8 text", owner: null };
+  try {
+    return parseKey(key, modelName === undefined ? {} : { modelName });
+  } catch (error) {
+    if (!isMooncakeKvError(error, "ERR_KEY")) throw error;
+    const foreign = foreignKey(key);
+    if (foreign === undefined) return { key, line, error: error.message, owner: null };
+    const { owner, form } = foreign;
+    return { key, line, error: `a key of ${owner}: ${form}`, owner };
   }
+}
+
+function refusedLines({ key, line, error }: RefusedKey): string[] {
+  return [key === null ? `line ${line}` : printable(key), `  line ${line}: ${printable(error)}`];
 }
 
 function keyLines(text: string, key: ParsedKey): string[] {

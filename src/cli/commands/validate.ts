@@ -1,13 +1,12 @@
 import type { Command } from "commander";
-import { type AnyCodec, loadCodec } from "../../../generated/typescript/by-name.js";
-import { isMooncakeKvError, type MooncakeKvError } from "../../errors.js";
 import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
-import { type InputText, parseJson, readFileOrStdin } from "../input/read-input.js";
-import { jsonText } from "../json.js";
+import type { Line } from "../input/lines.js";
+import { type InputText, parseJson, readFileOrStdin, readInputLines } from "../input/read-input.js";
 import { addJsonOption, type JsonOption, releaseOption } from "../options.js";
-import { oneLine } from "../text.js";
 import { UsageError } from "../usage-error.js";
+import { checkValue, type InputValue, type Invalid, wireCodec } from "../validate/check-value.js";
+import { JsonReport, TextReport } from "../validate/report.js";
 
 interface ValidateOptions extends JsonOption {
   readonly type: string;
@@ -16,19 +15,12 @@ interface ValidateOptions extends JsonOption {
   readonly lines?: true | undefined;
 }
 
-/** A value that does not keep to its schema. */
-interface Invalid {
-  /** Which of several values. */
-  readonly index: number;
-  readonly error: MooncakeKvError;
-}
-
 const HELP = `
 The input is one JSON value. With --each it is a JSON array of values; a file named .jsonl, or any input with --lines,
 has one value a line. JSON has vLLM's member names, 64-bit integers as decimal texts and bytes as lower-case hex.
 
-Prints ok, or one line for each value that is wrong, with its path, the value there and the rule. An unknown --type
-lists the types of the release.
+Prints ok, or one line for each value that is wrong, with its path, the value there and the first rule that it breaks. A
+line that is no JSON is a wrong value, too. An unknown --type lists the types of the release.
 
 Exit status: 0 when every value is valid, 1 when one is not, 2 when the input can't be read or is no JSON.`;
 
@@ -48,58 +40,43 @@ export function define(command: Command, context: CommandContext): void {
 async function run(file: string, options: ValidateOptions, context: CommandContext): Promise<void> {
   const lines = options.lines === true || (file.endsWith(".jsonl") && !options.each);
   if (options.lines && options.each) throw new UsageError("--each and --lines exclude each other");
-  const codec = await loadCodec(options.release, options.type);
-  const input = await readFileOrStdin(context, file);
-  const values = lines ? valuesOfLines(input) : valuesOf(input, options.each === true);
-  const invalid = values.flatMap((value, index) => check(codec, value, index));
-  if (invalid.length > 0) context.exitCode = 1;
-  if (options.json) await context.stdout.line(jsonText(report(codec, values.length, invalid)));
-  else if (lines || options.each) await context.stdout.lines(manyLines(values.length, invalid, lines));
-  else await context.stdout.line(invalid.length === 0 ? "ok" : oneLine(invalid[0]!.error.message));
-}
-
-function valuesOf(input: InputText, each: boolean): readonly unknown[] {
-  const value = parseJson(input);
-  if (!each) return [value];
-  if (!Array.isArray(value)) throw new UsageError(`${input.source}: --each needs a JSON array`);
-  return value;
-}
-
-function valuesOfLines({ text, source }: InputText): unknown[] {
-  const values: unknown[] = [];
-  for (const [index, line] of text.split("\n").entries())
-    if (line.trim() !== "") values.push(parseJson({ text: line, source: `${source} line ${index + 1}` }));
-  return values;
-}
-
-function check(codec: AnyCodec, value: unknown, index: number): Invalid[] {
-  try {
-    codec.fromJson(value);
-    return [];
-  } catch (error) {
-    if (!isMooncakeKvError(error, "ERR_SCHEMA")) throw error;
-    return [{ index, error }];
+  const codec = await wireCodec(options.release, options.type);
+  const values = lines
+    ? valuesOfLines(readInputLines(context, { file, what: "input" }))
+    : valuesOf(await readFileOrStdin(context, file), options.each === true);
+  const report = options.json
+    ? new JsonReport(codec)
+    : new TextReport(context.stdout, lines || !!options.each);
+  for await (const value of values) {
+    const invalid = "problem" in value ? value : checkValue(codec, value);
+    await report.add(invalid);
+    if (invalid !== undefined) context.exitCode = 1;
   }
+  await context.stdout.line(report.end());
 }
 
-function* manyLines(total: number, invalid: readonly Invalid[], lines: boolean): Iterable<string> {
-  for (const { index, error } of invalid)
-    yield `${lines ? `value ${index + 1}` : `[${index}]`}: ${oneLine(error.message)}`;
-  yield invalid.length === 0 ? `ok: ${total} valid` : `${total - invalid.length} of ${total} valid`;
+async function* valuesOf(input: InputText, each: boolean): AsyncGenerator<InputValue> {
+  const value = parseJson(input);
+  if (!each) yield { index: 0, where: "", value };
+  else if (!Array.isArray(value)) throw new UsageError(`${input.source}: --each needs a JSON array`);
+  else for (const [index, item] of value.entries()) yield { index, where: `[${index}]`, value: item };
 }
 
-function report(codec: AnyCodec, total: number, invalid: readonly Invalid[]): Record<string, unknown> {
-  return {
-    type: codec.type,
-    release: codec.release,
-    total,
-    valid: total - invalid.length,
-    errors: invalid.map(({ index, error: { message, details } }) => ({
-      index,
-      path: details["path"] ?? "$",
-      value: details["value"] ?? null,
-      rule: details["rule"] ?? null,
-      message,
-    })),
-  };
+/** One value a line. A line that is none is told, and the others go on. */
+async function* valuesOfLines({
+  lines,
+}: {
+  readonly lines: AsyncIterable<Line>;
+}): AsyncGenerator<InputValue | Invalid> {
+  let index = 0;
+  for await (const { number, text } of lines) {
+    if (text?.trim() === "") continue;
+    const at = { index: index++, line: number, where: `line ${number}` };
+    try {
+      if (text === undefined) yield { ...at, problem: "not UTF-8 text" };
+      else yield { ...at, value: JSON.parse(text) as unknown };
+    } catch (error) {
+      yield { ...at, problem: `not JSON: ${(error as Error).message}` };
+    }
+  }
 }
