@@ -27,6 +27,12 @@ export class Progress {
     this.#shown = true;
   }
 
+  /** Shows a text at once: a step that may take its time. */
+  async step(text: string): Promise<void> {
+    this.#shownAt = Number.NEGATIVE_INFINITY;
+    await this.show(text);
+  }
+
   /** Takes the line away. */
   async end(): Promise<void> {
     if (this.#shown) await this.#replace("");

@@ -41,7 +41,10 @@ test("the demo as one object", async () => {
   }>(["demo"]);
   assert.is(exitCode, 0);
   assert.equal([value.tokens, value.blocks, value.differences], [2262, 141, 0]);
-  assert.match(value.firstKey, /^gpt-oss-20b@store_tp:4@.*@tp_rank:0@.*@group:0@[0-9a-f]{64}$/);
+  assert.match(
+    value.firstKey,
+    /^mooncake-kv-demo-\d+@gpt-oss-20b@store_tp:4@.*@tp_rank:0@.*@group:0@[0-9a-f]{64}$/,
+  );
   assert.match(value.lastKey, /@tp_rank:3@/);
   assert.is(value.saved.bytes, String(141 * 16 * 24 * 8 * 128 * 2));
   assert.equal(value.first, { tokens: 2262, blocks: 141, hitTokens: 2256 });

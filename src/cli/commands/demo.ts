@@ -3,15 +3,17 @@ import { loadNative, nativeAvailable, nativeBlockHashKernel } from "../../native
 import { openStore } from "../../store/index.js";
 import type { CommandContext } from "../command.js";
 import { conversationLines } from "../demo/conversation/report.js";
-import { runConversation } from "../demo/conversation/run-conversation.js";
 import { reportLines } from "../demo/report.js";
-import { runDemo } from "../demo/run-demo.js";
 import { promptTokens } from "../demo/tokenizer.js";
+import { runWholeDemo } from "../demo/whole-demo.js";
 import { jsonText } from "../json.js";
 import { buildNativeAddon } from "../native-build.js";
 import { addJsonOption, type JsonOption } from "../options.js";
 import { packageRoot } from "../package-root.js";
+import { Progress } from "../progress.js";
+import { StopSignal } from "../stop-signal.js";
 import { checkStoreOption } from "../store-option.js";
+import { oneLine } from "../text.js";
 
 const HELP = `
 Takes the text of the licence as a prompt, gpt-oss's tokenizer, and the KV geometry of gpt-oss-20b. An engine with
@@ -22,7 +24,11 @@ Then two engines with the model's two cache groups serve a conversation in turn,
 of the connector. One request is preempted, and for one the store loses a block. All that they know of each other's
 work is in the store. The KV bytes are made up, but anyone who knows the prompt can check them.
 
-Builds the native addon first where it is missing. Exit status: 1 when a byte differs or the store fails.`;
+All keys begin with a prefix of this run, mooncake-kv-demo-..., so that no engine can take its bytes for real ones, and its
+objects are removed in the end, also after a failure or a signal.
+
+Builds the native addon first where it is missing. Exit status: 0 when all went well, 1 when a byte differs or the store
+fails, 128 and the number of a signal that ended it.`;
 
 interface DemoOptions extends JsonOption {
   readonly store: string;
@@ -36,7 +42,8 @@ export function define(command: Command, context: CommandContext): void {
     .action((options: DemoOptions) => run(options, context));
 }
 
-async function run({ store: uri, json }: DemoOptions, { stdout, stderr }: CommandContext): Promise<void> {
+async function run({ store: uri, json }: DemoOptions, context: CommandContext): Promise<void> {
+  const { stdout, stderr } = context;
   await checkStoreOption(uri);
   const root = packageRoot();
   if (!nativeAvailable()) {
@@ -45,17 +52,37 @@ async function run({ store: uri, json }: DemoOptions, { stdout, stderr }: Comman
     await buildNativeAddon(root, { quiet: true });
     loadNative();
   }
+  using stop = new StopSignal(context.io);
+  const progress = new Progress(context);
   const store = await openStore(uri);
   try {
-    const work = { store, tokens: await promptTokens(root), kernel: nativeBlockHashKernel() };
-    const result = await runDemo(work);
-    if (!json) {
-      await stdout.lines([...reportLines(result), ""]);
-      await stdout.flush();
-    }
-    const conversation = await runConversation(work);
-    if (json) await stdout.line(jsonText({ ...result, conversation }));
+    const { first, conversation } = await runWholeDemo({
+      ...{ store, tokens: await promptTokens(root), kernel: nativeBlockHashKernel() },
+      step: async (what) => {
+        stop.throwIfStopped();
+        await progress.step(`demo: ${what}`);
+      },
+      onFirstPart: async (result) => {
+        await progress.end();
+        if (json) return;
+        await stdout.lines([...reportLines(result), ""]);
+        await stdout.flush();
+      },
+      onLeftBehind: async ({ cachePrefix, reason }) => {
+        await progress.end();
+        await stderr.line(
+          `mooncake-kv: warning: the store did not remove the objects of the demo (${oneLine(reason)}); their keys begin with ${cachePrefix}@`,
+        );
+      },
+    });
+    await progress.end();
+    if (json) await stdout.line(jsonText({ ...first, conversation }));
     else await stdout.lines(conversationLines(conversation));
+  } catch (error) {
+    await progress.end();
+    if (stop.name === undefined) throw error;
+    await stderr.line(`mooncake-kv: ended by ${stop.name}`);
+    context.exitCode = stop.exitCode;
   } finally {
     await store.close();
   }

@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { BlockHasher } from "../../../hash/block-hasher.js";
-import type { BlockHashKernel } from "../../../hash/kernel.js";
 import type { KvStore } from "../../../store/kv-store.js";
+import type { DemoWork } from "../demo-work.js";
 import { refuseDifferences } from "../kv-pattern.js";
 import { FULL_GROUP, GPT_OSS_20B } from "../model.js";
 import type { DemoRequest } from "./demo-request.js";
@@ -70,16 +69,9 @@ interface PlannedTurn extends Turn {
  *
  * @throws MooncakeKvError `ERR_STORE` when the store can't do what is needed, or bytes differ.
  */
-export async function runConversation(options: {
-  readonly store: KvStore;
-  /** What is talked about. */
-  readonly tokens: Uint32Array;
-  readonly kernel: BlockHashKernel | undefined;
-}): Promise<ConversationResult> {
-  const { store, tokens, kernel } = options;
+export async function runConversation(work: DemoWork): Promise<ConversationResult> {
+  const { store, tokens, kernel, cachePrefix, step } = work;
   const model = GPT_OSS_20B;
-  // Objects of an earlier run must not be found: a run begins with a miss.
-  const cachePrefix = `demo-${randomBytes(4).toString("hex")}`;
   const longest = INSTRUCTIONS + TURNS * (QUESTION + ANSWER);
   const engine = {
     ...{ store, model, cachePrefix, tpSize: TP_SIZE },
@@ -93,6 +85,7 @@ export async function runConversation(options: {
   try {
     for (let i = 0; i < 2; i++) engines.push(await HybridEngine.create(engine));
     for (const [index, planned] of plan(tokens).entries()) {
+      await step(`turn ${index + 1} of ${TURNS + 1}`);
       const serving = engines[index % 2]!;
       let lostToken: number | null = null;
       const loseBlock = async (request: DemoRequest, offered: number) => {
@@ -108,8 +101,6 @@ export async function runConversation(options: {
   } finally {
     for (const each of engines) await each.close();
   }
-  // A store that can't remove by pattern evicts them some day.
-  await store.removeByRegex(`^${cachePrefix}@`, { force: true });
   return summary(turns, differences);
 }
 
