@@ -42,7 +42,9 @@ function checkAddon(): Finding {
       "native addon",
       true,
       attempts.map(({ path, reason }) => `${path}: ${reason}`).join("; ") || String(error),
-      ["Build it: npx mooncake-kv build (in a checkout: npm run build:native)"],
+      [
+        "Build it: npm install cmake-js node-addon-api && npx mooncake-kv build (in a checkout: npm run build:native)",
+      ],
     );
   }
 }
