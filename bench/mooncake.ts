@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { MooncakeCluster } from "../src/conformance/contract/mooncake/cluster.js";
+import type { MooncakeInstallation } from "../src/conformance/contract/mooncake/installation.js";
 import { KeyTable } from "../src/key/key-table.js";
 import { SegmentTable } from "../src/layout/segment-table.js";
 import { type MooncakeStore, openStore } from "../src/store/open-store.js";
 import type { StoreKeys } from "../src/store/shared/keys.js";
-import { MooncakeCluster } from "../src/conformance/contract/mooncake/cluster.js";
-import type { MooncakeInstallation } from "../src/conformance/contract/mooncake/installation.js";
 import { findMooncake } from "../test/helpers/mooncake-wheel.js";
 
 const MIB = 1 << 20;

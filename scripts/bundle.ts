@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { transform } from "esbuild";
 import { rollup } from "rollup";
 
 // Puts what tsc wrote for Node into few files: Node takes about half a millisecond a file, whatever is in it. Bundlers
@@ -24,14 +25,25 @@ if (bin["mooncake-kv"] !== `${OUTPUT}/cli.js`) throw new Error("package.json nam
 
 /** Rooms that everything stands on: one file each, so that few are loaded. */
 const CHUNKS: readonly [name: string, files: RegExp][] = [
-  ["base", /\/dist\/src\/(?:errors|release|checks\b.*)\.js$/],
+  ["base", /\/dist\/src\/(?:errors|release|(?:checks|platform)\b.*)\.js$/],
   ["core", /\/dist\/src\/(?:hash|key|chunk|layout|request|coordinator|index|python-text)\b/],
 ];
 
 const bundle = await rollup({
   input,
-  external: (id) => !id.startsWith(".") && !id.startsWith("/"),
+  external: (id) => !id.startsWith(".") && !id.startsWith("/") && id !== "#platform",
   treeshake: { moduleSideEffects: (id) => id.endsWith("/cli/main.js") },
+  plugins: [
+    // Node's side of the package's import map, without a look at the map.
+    {
+      name: "platform",
+      resolveId: (id) => (id === "#platform" ? join(root, "dist/src/platform/node.js") : null),
+    },
+    {
+      name: "without comments",
+      renderChunk: async (code) => (await transform(code, { target: "es2022", legalComments: "none" })).code,
+    },
+  ],
   onwarn: (warning, warn) => {
     // The helpers that tsc puts in for `using` look for a `this` that modules don't have, and then do without.
     if (warning.code !== "THIS_IS_UNDEFINED") warn(warning);

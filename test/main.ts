@@ -51,6 +51,12 @@ const checks: Stage[] = [
   ...(sanitizers ? [nativeTest("asan"), nativeTest("tsan")] : []),
 ];
 
+/** Files that wait until the prebuilt addons of both architectures are compiled. */
+const crossCompiling = [
+  join("test", "native", "prebuilds.test.ts"),
+  join("test", "package-without-compiler.test.ts"),
+];
+
 const files = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".test.ts"))
   .sort()
@@ -60,7 +66,7 @@ const files = readdirSync("test", { recursive: true, encoding: "utf8" })
       name: path,
       command: process.execPath,
       args: ["--import", "tsx", "--import", "./test/helpers/readable-errors.ts", path],
-      timeoutMs: minutes(8),
+      timeoutMs: minutes(crossCompiling.includes(path) ? 15 : 8),
       counts: uvuCounts,
     };
   });

@@ -32,6 +32,8 @@ test.before(async () => {
   const installed = join(folder, "node_modules", "mooncake-kv");
   mkdirSync(installed, { recursive: true });
   await run("tar", ["-xzf", tarballPath(), "-C", installed, "--strip-components=1"]);
+  // As on a platform for which nothing is prebuilt; with the prebuilt addons another test goes on.
+  rmSync(join(installed, "prebuilds"), { recursive: true, force: true });
   for (const dependency of [...Object.keys(manifest.dependencies), "fast-check", "pure-rand"])
     cpSync(join(root, "node_modules", dependency), join(folder, "node_modules", dependency), {
       recursive: true,
@@ -40,6 +42,13 @@ test.before(async () => {
 });
 
 test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+test("npm run build starts nothing else, and packing starts clean", () => {
+  // npm runs scripts named pre<script> and post<script> by itself.
+  for (const script of Object.keys(manifest.scripts))
+    assert.not(/^(?:pre|post)(?!pack$|publishOnly$)/.test(script), script);
+  assert.match(manifest.scripts["prepack"]!, /^npm run clean:ts && npm run build:ts && /);
+});
 
 test("no script runs on installation", () => {
   for (const script of ["preinstall", "install", "postinstall", "prepare"])
@@ -95,6 +104,29 @@ test("every entry point imports, and a function of each works", async () => {
   assert.is(out["vectors"], 1);
   assert.is(out["schema"], "string");
   assert.is(out["name"], "mooncake-kv");
+});
+
+test("without fast-check the tools for tests say what to install", async () => {
+  const away = join(folder, "fast-check-away");
+  await run("mv", [join(folder, "node_modules", "fast-check"), away]);
+  try {
+    writeFileSync(
+      join(folder, "lacking.js"),
+      'import("mooncake-kv/testing").catch((error) => console.log(error.code, error.message));',
+    );
+    assert.match(
+      await run(process.execPath, ["lacking.js"]),
+      /^ERR_CONFIG mooncake-kv\/testing needs the package fast-check .*npm install --save-dev fast-check$/m,
+    );
+    // Whoever has vectors to run needs it not.
+    writeFileSync(
+      join(folder, "vectors.js"),
+      'import { vectorHandlers } from "mooncake-kv/conformance"; console.log(typeof vectorHandlers);',
+    );
+    assert.match(await run(process.execPath, ["vectors.js"]), /^object$/m);
+  } finally {
+    await run("mv", [away, join(folder, "node_modules", "fast-check")]);
+  }
 });
 
 test("CommonJS code may require the package", async () => {

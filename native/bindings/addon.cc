@@ -8,6 +8,7 @@ constexpr int binding_version = 3;
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("bindingVersion", Napi::Number::New(env, binding_version));
+  exports.Set("packageVersion", Napi::String::New(env, MOONCAKE_KV_VERSION));
   export_arena(env, exports);
   export_copy(env, exports);
   export_store(env, exports);

@@ -1,3 +1,4 @@
+import { checkNames, type OptionNames } from "../checks/checks-for.js";
 import { describe, MooncakeKvError } from "../errors.js";
 import type { BlockHashSequence } from "../hash/blob-block-hashes.js";
 import { ChunkSpans } from "./chunk-spans.js";
@@ -11,6 +12,12 @@ export interface ChunkOptions {
   /** Only chunks whose id modulo `putStep` is `putStepRank`. Default: 1, that is all. */
   readonly putStep?: number | undefined;
   readonly putStepRank?: number | undefined;
+}
+
+const OPTIONS: OptionNames<ChunkOptions> = { maskNum: 1, chunkMask: 1, putStep: 1, putStepRank: 1 };
+
+function chunkError(message: string, details: Record<string, unknown> = {}): MooncakeKvError {
+  return new MooncakeKvError("ERR_CHUNK", message, details);
 }
 
 /** The sizes of one database, in tokens. */
@@ -54,6 +61,7 @@ export function chunkTokens(
   options: ChunkOptions = {},
 ): ChunkSpans {
   const { blockSize, hashBlockSize } = sizes;
+  checkNames(chunkError, "chunks", options, OPTIONS);
   const { maskNum = 0, chunkMask, putStep = 1, putStepRank = 0 } = options;
   for (const [name, value] of Object.entries({ tokenLen, maskNum, putStep, putStepRank }))
     if (!Number.isSafeInteger(value))

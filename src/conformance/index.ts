@@ -19,4 +19,5 @@ export {
   runVectorFile,
   runVectorLines,
   type VectorFailure,
+  type VectorOptions,
 } from "./vectors/runner.js";

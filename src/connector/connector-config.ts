@@ -1,4 +1,5 @@
-import { configError } from "../coordinator/checks.js";
+import type { OptionNames } from "../checks/checks-for.js";
+import { configChecks, configError } from "../coordinator/checks.js";
 import { MooncakeStoreCoordinator } from "../coordinator/mooncake-store-coordinator.js";
 import { resolveCacheHitAlignmentTokens, resolveKvCacheBlockSizes } from "../coordinator/spec/block-sizes.js";
 import type { KvCacheGroupSpec } from "../coordinator/spec/kv-cache-spec.js";
@@ -46,6 +47,21 @@ export interface ConnectorConfig {
   readonly extraConfig?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The names of `ConnectorConfig`. */
+export const CONNECTOR_CONFIG: OptionNames<ConnectorConfig> = {
+  kvRole: 1,
+  kvCacheGroups: 1,
+  blockSize: 1,
+  prefixMatchUnit: 1,
+  retentionInterval: 1,
+  useEagle: 1,
+  dcpSize: 1,
+  pcpSize: 1,
+  worldSize: 1,
+  enableKvEvents: 1,
+  extraConfig: 1,
+};
+
 /** The settings that follow from a configuration. */
 export interface ConnectorSettings {
   readonly kvRole: KvRole;
@@ -79,8 +95,15 @@ export interface ConnectorSettings {
  * unknown role or an option of the wrong type.
  */
 export function connectorSettings(config: ConnectorConfig): ConnectorSettings {
+  return settingsOf(configChecks.names("a connector's configuration", config, CONNECTOR_CONFIG));
+}
+
+/** `connectorSettings` of a configuration that may have more members. */
+export function settingsOf(config: ConnectorConfig): ConnectorSettings {
   const { kvRole, kvCacheGroups, dcpSize = 1 } = config;
   const extra = config.extraConfig ?? {};
+  if (typeof extra !== "object")
+    throw configError(`extraConfig is ${describe(extra)}; it must be an object`, { extraConfig: extra });
   if (!KV_ROLES.includes(kvRole))
     throw configError(`kvRole is ${describe(kvRole)}; it is one of ${KV_ROLES.join(", ")}`, { kvRole });
   const enableLookup = flag(extra, "enable_lookup", true);

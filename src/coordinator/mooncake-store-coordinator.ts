@@ -1,4 +1,4 @@
-import { checkTokens, checkWhole, configError, lookupError } from "./checks.js";
+import { checkTokens, configChecks, lookupError } from "./checks.js";
 import { type LookupOptions, lookup } from "./lookup/lookup.js";
 import type { LookupResult } from "./lookup/lookup-session.js";
 import type { PrefixSearch } from "./lookup/prefix-search.js";
@@ -9,6 +9,7 @@ import { type BlockMask, reachableBlockMask } from "./search/reachable-block-mas
 import { resolveDcpKvCacheSpec } from "./spec/block-sizes.js";
 import {
   checkOptions,
+  KV_CACHE_CONFIG,
   type KvCacheConfig,
   type MooncakeStoreCoordinatorOptions,
 } from "./spec/coordinator-options.js";
@@ -85,8 +86,9 @@ export class MooncakeStoreCoordinator implements PrefixSearch {
    * @throws MooncakeKvError `ERR_CONFIG` as the constructor.
    */
   static fromKvCacheConfig(config: KvCacheConfig): MooncakeStoreCoordinator {
+    configChecks.names("a KV cache configuration", config, KV_CACHE_CONFIG);
     const { kvCacheGroups, schedulerBlockSize, dcpWorldSize = 1, cacheHitAlignmentTokens = null } = config;
-    checkWhole(configError, "dcpWorldSize", dcpWorldSize, 1);
+    configChecks.whole("dcpWorldSize", dcpWorldSize, 1);
     checkKvCacheGroups(kvCacheGroups);
     return new MooncakeStoreCoordinator({
       kvCacheGroups: prefixCacheableGroupIds(kvCacheGroups).map((id) => {

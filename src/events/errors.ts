@@ -1,12 +1,6 @@
-import { MooncakeKvError } from "../errors.js";
+import { type Checks, checksFor } from "../checks/checks-for.js";
 
-export { configError } from "../lookup/errors.js";
+export { configChecks, configError } from "../lookup/errors.js";
 
 /** The error for bytes that are no events. */
-export function eventError(
-  message: string,
-  details: Record<string, unknown> = {},
-  options?: ErrorOptions,
-): MooncakeKvError {
-  return new MooncakeKvError("ERR_SCHEMA", message, details, options);
-}
+export const eventError: Checks["error"] = checksFor("ERR_SCHEMA").error;

@@ -1,4 +1,5 @@
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe } from "../errors.js";
+import { hashError } from "./hash-error.js";
 
 /** vLLM's values of `--prefix-caching-hash-algo`. */
 export const HASH_ALGORITHMS = ["sha256", "sha256_cbor", "xxhash", "xxhash_cbor"] as const;
@@ -20,8 +21,7 @@ export const DEFAULT_HASH_ALGORITHM: HashAlgorithm = "sha256";
 export function parseHashAlgorithm(name: string): HashAlgorithm {
   const found = HASH_ALGORITHMS.find((algorithm) => algorithm === name);
   if (found === undefined)
-    throw new MooncakeKvError(
-      "ERR_HASH",
+    throw hashError(
       `unsupported hash algorithm ${describe(name)}; vLLM knows ${HASH_ALGORITHMS.join(", ")}`,
       { name, supported: HASH_ALGORITHMS },
     );

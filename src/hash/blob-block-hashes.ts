@@ -1,5 +1,6 @@
 import { toHex } from "#platform";
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe } from "../errors.js";
+import { hashError } from "./hash-error.js";
 
 declare const blockHashBrand: unique symbol;
 
@@ -27,13 +28,9 @@ export class BlobBlockHashes implements BlockHashSequence {
   /** @throws MooncakeKvError `ERR_HASH` when `hashLength` is not a whole number of 0 or more. */
   constructor(blob: Uint8Array, hashLength: number) {
     if (!Number.isInteger(hashLength) || hashLength < 0)
-      throw new MooncakeKvError(
-        "ERR_HASH",
-        `hash length ${describe(hashLength)} is not a whole number of 0 or more`,
-        {
-          hashLength,
-        },
-      );
+      throw hashError(`hash length ${describe(hashLength)} is not a whole number of 0 or more`, {
+        hashLength,
+      });
     this.blob = blob;
     this.hashLength = hashLength;
     this.length = hashLength === 0 ? 0 : Math.floor(blob.length / hashLength);
@@ -49,8 +46,7 @@ export class BlobBlockHashes implements BlockHashSequence {
     const hashLength = list[0]?.length ?? 0;
     const odd = list.findIndex((hash) => hash.length !== hashLength);
     if (odd >= 0)
-      throw new MooncakeKvError(
-        "ERR_HASH",
+      throw hashError(
         `block hash ${odd} has ${list[odd]!.length} bytes, the first one ${hashLength}; a blob needs one length`,
         { index: odd, length: list[odd]!.length, hashLength },
       );
@@ -115,7 +111,7 @@ function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
 /** The positions that Python's `[start:end:step]` picks from a list of `length`, as `range(*slice.indices())`. */
 export function sliceRange(length: number, start?: number, end?: number, step: number = 1): number[] {
   if (!Number.isInteger(step) || step === 0)
-    throw new MooncakeKvError("ERR_HASH", `slice step ${describe(step)} is not a whole number other than 0`, {
+    throw hashError(`slice step ${describe(step)} is not a whole number other than 0`, {
       step,
     });
   const [lowest, highest] = step > 0 ? [0, length] : [-1, length - 1];

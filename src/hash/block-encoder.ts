@@ -3,6 +3,23 @@ import { ByteWriter } from "./byte-writer.js";
 import { cborDumps } from "./cbor.js";
 import type { Hashable } from "./hashable.js";
 import { pickleDumps, pickleTail } from "./pickle.js";
+import {
+  BININT,
+  BININT1,
+  BININT2,
+  FRAME,
+  LONG1,
+  MARK,
+  MEMOIZE,
+  NONE,
+  PROTO,
+  PROTOCOL,
+  SHORT_BINBYTES,
+  STOP,
+  TUPLE,
+  TUPLE1,
+  TUPLE3,
+} from "./pickle-opcodes.js";
 
 /**
  * Above this many bytes a pickle may need several frames, and the block goes through the general encoder. Leaves room
@@ -62,37 +79,39 @@ export class BlockEncoder {
   ): Uint8Array {
     const writer = this.#writer;
     writer.length = 0;
-    writer.u16(0x8005, false);
-    writer.u8(0x95);
+    writer.u8(PROTO);
+    writer.u8(PROTOCOL);
+    writer.u8(FRAME);
     writer.u64(0n, true);
     const body = writer.length;
-    writer.u8(0x43);
+    writer.u8(SHORT_BINBYTES);
     writer.u8(parent.length);
     writer.bytes(parent);
-    writer.u8(0x94);
+    writer.u8(MEMOIZE);
     const count = end - start;
-    if (count > 3) writer.u8(0x28);
+    if (count > 3) writer.u8(MARK);
     for (let i = start; i < end; i++) {
       const token = tokens[i]!;
-      if (token <= 0xff) writer.u16(0x4b00 | token, false);
+      if (token <= 0xff) writer.u16((BININT1 << 8) | token, false);
       else if (token <= 0xffff) {
-        writer.u8(0x4d);
+        writer.u8(BININT2);
         writer.u16(token, true);
       } else if (token <= 0x7fff_ffff) {
-        writer.u8(0x4a);
+        writer.u8(BININT);
         writer.u32(token, true);
       } else {
-        writer.u16(0x8a05, false);
+        writer.u16((LONG1 << 8) | 5, false);
         writer.u32(token, true);
         writer.u8(0);
       }
     }
-    writer.u8(count > 3 ? 0x74 : 0x84 + count);
-    writer.u8(0x94);
-    if (tail === undefined) writer.u8(0x4e);
+    writer.u8(count > 3 ? TUPLE : TUPLE1 - 1 + count);
+    writer.u8(MEMOIZE);
+    if (tail === undefined) writer.u8(NONE);
     else writer.bytes(tail);
-    writer.u8(0x87);
-    writer.u16(0x942e, false);
+    writer.u8(TUPLE3);
+    writer.u8(MEMOIZE);
+    writer.u8(STOP);
     writer.patchU64(body - 8, BigInt(writer.length - body), true);
     return writer.view();
   }

@@ -1,8 +1,9 @@
 import { nextTurn } from "#platform";
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe } from "../errors.js";
 import { BlobBlockHashes, type BlockHash } from "./blob-block-hashes.js";
 import { BlockEncoder, encodeExtraKeys, MAX_TOKEN_BYTES, SINGLE_FRAME_LIMIT } from "./block-encoder.js";
 import { ExtraKeySource, type ExtraKeys, firstMmIndex } from "./extra-keys.js";
+import { hashError } from "./hash-error.js";
 import type { HashRules } from "./hash-rules.js";
 import type { Hashable } from "./hashable.js";
 import { checkRequest, type HashRequest, promptTokens, type TokenIds } from "./request.js";
@@ -114,8 +115,7 @@ export class BlockHashSession {
 
   #checkIdle(operation: string): void {
     if (this.#hashing)
-      throw new MooncakeKvError(
-        "ERR_HASH",
+      throw hashError(
         `${operation}: the session is still hashing; await the appendAsync or advanceAsync before`,
         { operation },
       );
@@ -246,8 +246,7 @@ export class BlockHashSession {
       for (let i = 0; i < tokens.length; i++) {
         const token = tokens[i]!;
         if (!Number.isInteger(token) || token < 0 || token > 0xffff_ffff)
-          throw new MooncakeKvError(
-            "ERR_HASH",
+          throw hashError(
             `token ${this.#numTokens + i} is ${describe(token)}; token ids are whole numbers of 0 to 2^32 - 1`,
             { index: this.#numTokens + i, token },
           );

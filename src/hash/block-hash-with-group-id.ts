@@ -1,5 +1,6 @@
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe } from "../errors.js";
 import type { BlockHash } from "./blob-block-hashes.js";
+import { hashError } from "./hash-error.js";
 
 /**
  * A block hash and a 4-byte big-endian group id in one. vLLM's `BlockHashWithGroupId`: the key of its own GPU prefix
@@ -10,13 +11,9 @@ export type BlockHashWithGroupId = Uint8Array;
 /** Joins the two. @throws MooncakeKvError `ERR_HASH` for a group id outside [0, 2^32). */
 export function makeBlockHashWithGroupId(blockHash: BlockHash, groupId: number): BlockHashWithGroupId {
   if (!Number.isInteger(groupId) || groupId < 0 || groupId > 0xffff_ffff)
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `group id ${describe(groupId)} is not a whole number of 0 to 2^32 - 1`,
-      {
-        groupId,
-      },
-    );
+    throw hashError(`group id ${describe(groupId)} is not a whole number of 0 to 2^32 - 1`, {
+      groupId,
+    });
   const key = new Uint8Array(blockHash.length + 4);
   key.set(blockHash);
   new DataView(key.buffer).setUint32(blockHash.length, groupId, false);
@@ -34,10 +31,6 @@ export function getGroupId(key: BlockHashWithGroupId): number {
 }
 
 function checked(key: BlockHashWithGroupId): BlockHashWithGroupId {
-  if (key.length < 4)
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `${key.length} bytes are too few for a block hash with its group id`,
-    );
+  if (key.length < 4) throw hashError(`${key.length} bytes are too few for a block hash with its group id`);
   return key;
 }

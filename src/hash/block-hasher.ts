@@ -1,4 +1,5 @@
-import { describe, MooncakeKvError } from "../errors.js";
+import { checkNames, checkWhole, checkWord, type OptionNames } from "../checks/checks-for.js";
+import { describe } from "../errors.js";
 import { DEFAULT_RELEASE, RELEASES, type Release } from "../release.js";
 import {
   type BlockFormat,
@@ -13,6 +14,7 @@ import type { BlobBlockHashes, BlockHash } from "./blob-block-hashes.js";
 import { BlockHashSession } from "./block-hash-session.js";
 import { cborDumps } from "./cbor.js";
 import { type Digest, loadDigest, sha256 } from "./digest.js";
+import { hashError } from "./hash-error.js";
 import type { HashRules } from "./hash-rules.js";
 import type { Hashable } from "./hashable.js";
 import type { BlockHashKernel } from "./kernel.js";
@@ -45,6 +47,17 @@ export interface BlockHasherOptions {
   /** A native fast path for the sha256 algorithms. */
   readonly kernel?: BlockHashKernel | undefined;
 }
+
+const OPTIONS: OptionNames<BlockHasherOptions> = {
+  release: 1,
+  algorithm: 1,
+  blockSize: 1,
+  seed: 1,
+  noneHash: 1,
+  rootSharing: 1,
+  numHashLookaheadTokens: 1,
+  kernel: 1,
+};
 
 /** How `hashAsync` behaves. */
 export interface HashAsyncOptions {
@@ -80,19 +93,21 @@ export class BlockHasher implements HashRules {
    * @throws MooncakeKvError `ERR_HASH` for options that no engine can have, or a root that can't be shared.
    */
   constructor(options: BlockHasherOptions, digest?: Digest) {
-    this.release = checkRelease(options.release ?? DEFAULT_RELEASE);
+    checkNames(hashError, "BlockHasher", options, OPTIONS);
+    this.release = checkWord(hashError, "release", options.release ?? DEFAULT_RELEASE, RELEASES);
     this.algorithm = parseHashAlgorithm(options.algorithm ?? DEFAULT_HASH_ALGORITHM);
     this.format = blockFormat(this.algorithm);
-    this.blockSize = checkCount("blockSize", options.blockSize, 1);
+    this.blockSize = checkWhole(hashError, "blockSize", options.blockSize, 1);
     this.hashLength = hashLength(this.algorithm);
-    this.numHashLookaheadTokens = checkCount(
+    checkWord(hashError, "rootSharing", options.rootSharing ?? "shared", ["shared", "private"]);
+    this.numHashLookaheadTokens = checkWhole(
+      hashError,
       "numHashLookaheadTokens",
       options.numHashLookaheadTokens ?? 0,
       0,
     );
     if (this.numHashLookaheadTokens > 0 && this.release !== "vllm-0.33")
-      throw new MooncakeKvError(
-        "ERR_HASH",
+      throw hashError(
         `numHashLookaheadTokens ${this.numHashLookaheadTokens} does not exist in ${this.release}; it came with vllm-0.33`,
         { release: this.release },
       );
@@ -105,10 +120,7 @@ export class BlockHasher implements HashRules {
       return;
     }
     if (options.seed !== undefined && typeof options.seed !== "string")
-      throw new MooncakeKvError(
-        "ERR_HASH",
-        `seed ${describe(options.seed)} is not a text; pass PYTHONHASHSEED as set`,
-      );
+      throw hashError(`seed ${describe(options.seed)} is not a text; pass PYTHONHASHSEED as set`);
     const root = resolveNoneHash(this.algorithm, this.digest, options.seed, this.release);
     if (!root.shareable && options.rootSharing !== "private")
       throw unshareableRoot(this.algorithm, this.release);
@@ -119,6 +131,7 @@ export class BlockHasher implements HashRules {
 
   /** A hasher for any algorithm; loads what the algorithm needs first. */
   static async create(options: BlockHasherOptions): Promise<BlockHasher> {
+    checkNames(hashError, "BlockHasher", options, OPTIONS);
     return new BlockHasher(
       options,
       await loadDigest(parseHashAlgorithm(options.algorithm ?? DEFAULT_HASH_ALGORITHM)),
@@ -167,10 +180,7 @@ export class BlockHasher implements HashRules {
 
 function asRequest(input: TokenIds | HashRequest): HashRequest {
   if (typeof input !== "object" || input === null)
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `${describe(input)} is neither a list of token ids nor a request with promptTokenIds`,
-    );
+    throw hashError(`${describe(input)} is neither a list of token ids nor a request with promptTokenIds`);
   return "length" in input && typeof input.length === "number"
     ? { promptTokenIds: input as TokenIds }
     : (input as HashRequest);
@@ -178,8 +188,7 @@ function asRequest(input: TokenIds | HashRequest): HashRequest {
 
 function syncDigest(algorithm: HashAlgorithm): Digest {
   if (isCryptographic(algorithm)) return sha256;
-  throw new MooncakeKvError(
-    "ERR_HASH",
+  throw hashError(
     `${algorithm} is WebAssembly that must be loaded first: use await BlockHasher.create(options)`,
     { algorithm },
   );
@@ -188,34 +197,9 @@ function syncDigest(algorithm: HashAlgorithm): Digest {
 function checkNoneHash(noneHash: Uint8Array, algorithm: HashAlgorithm): BlockHash {
   const lengths = isCryptographic(algorithm) ? [32] : [16, 32];
   if (!(noneHash instanceof Uint8Array) || !lengths.includes(noneHash.length))
-    throw new MooncakeKvError(
-      "ERR_HASH",
+    throw hashError(
       `noneHash ${describe(noneHash)} must be a Uint8Array of ${lengths.join(" or ")} bytes for ${algorithm}`,
       { noneHash, algorithm },
     );
   return Uint8Array.from(noneHash);
-}
-
-function checkRelease(release: Release): Release {
-  if (!RELEASES.includes(release))
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `unknown release ${describe(release)}; known are ${RELEASES.join(", ")}`,
-      {
-        release,
-      },
-    );
-  return release;
-}
-
-function checkCount(name: string, value: number, minimum: number): number {
-  if (!Number.isSafeInteger(value) || value < minimum)
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `${name} ${describe(value)} is not a whole number of ${minimum} or more`,
-      {
-        [name]: value,
-      },
-    );
-  return value;
 }

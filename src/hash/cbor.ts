@@ -1,6 +1,7 @@
 import { utf8 } from "#platform";
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe } from "../errors.js";
 import { ByteWriter } from "./byte-writer.js";
+import { hashError } from "./hash-error.js";
 import { type Hashable, SharedText } from "./hashable.js";
 import { exactInteger, magnitude } from "./integer.js";
 
@@ -34,8 +35,7 @@ function write(writer: ByteWriter, value: Hashable): void {
     writeHead(writer, ARRAY, BigInt(value.length));
     for (const item of value) write(writer, item);
   } else
-    throw new MooncakeKvError(
-      "ERR_HASH",
+    throw hashError(
       `${describe(value)} can't be hashed; None (null), integers, texts, bytes and tuples of these can`,
       { value },
     );
@@ -53,11 +53,9 @@ function writeInteger(writer: ByteWriter, value: bigint): void {
 
 function writeText(writer: ByteWriter, text: string): void {
   if (!text.isWellFormed())
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `the text ${describe(text)} has a lone surrogate, which UTF-8 and so CBOR can't carry`,
-      { text },
-    );
+    throw hashError(`the text ${describe(text)} has a lone surrogate, which UTF-8 and so CBOR can't carry`, {
+      text,
+    });
   writeBlob(writer, TEXT, utf8(text));
 }
 

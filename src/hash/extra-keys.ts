@@ -1,6 +1,7 @@
-import { MooncakeKvError } from "../errors.js";
+import type { MooncakeKvError } from "../errors.js";
 import { DEFAULT_RELEASE, type Release } from "../release.js";
 import { sha256 } from "./digest.js";
+import { hashError } from "./hash-error.js";
 import { type Hashable, SharedText } from "./hashable.js";
 import type { HashRequest, MmFeature } from "./request.js";
 
@@ -43,8 +44,7 @@ export class ExtraKeySource {
     };
     const { loraRequest, cacheSalt, mmFeatures = [] } = request;
     if (loraRequest !== undefined && this.tagged && typeof loraRequest.loraPath !== "string")
-      throw new MooncakeKvError(
-        "ERR_HASH",
+      throw hashError(
         `LoRA ${JSON.stringify(loraRequest.loraName)} has no loraPath, which ${release} hashes together with the name`,
         { loraName: loraRequest.loraName, release },
       );
@@ -161,12 +161,8 @@ function untagged(key: readonly Hashable[]): Hashable {
 }
 
 function mmIndexError(index: number, count: number): MooncakeKvError {
-  return new MooncakeKvError(
-    "ERR_HASH",
-    `multimodal item ${index} does not exist; the request has ${count}`,
-    {
-      index,
-      count,
-    },
-  );
+  return hashError(`multimodal item ${index} does not exist; the request has ${count}`, {
+    index,
+    count,
+  });
 }

@@ -1,15 +1,14 @@
 import { fromHex } from "#platform";
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe } from "../errors.js";
+import { hashError } from "./hash-error.js";
 
 /** An integer as a bigint; refuses fractions, NaN and numbers that have already lost digits. */
 export function exactInteger(value: number | bigint): bigint {
   if (typeof value === "bigint") return value;
   if (!Number.isSafeInteger(value))
-    throw new MooncakeKvError(
-      "ERR_HASH",
-      `${describe(value)} can't be hashed as an integer; beyond 2^53 - 1 a bigint is needed`,
-      { value },
-    );
+    throw hashError(`${describe(value)} can't be hashed as an integer; beyond 2^53 - 1 a bigint is needed`, {
+      value,
+    });
   return BigInt(value);
 }
 

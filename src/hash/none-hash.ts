@@ -1,10 +1,11 @@
 import { randomBytes, toHex } from "#platform";
-import { MooncakeKvError } from "../errors.js";
+import type { MooncakeKvError } from "../errors.js";
 import { DEFAULT_RELEASE, type Release } from "../release.js";
 import { blockFormat, type HashAlgorithm, isCryptographic } from "./algorithm.js";
 import type { BlockHash } from "./blob-block-hashes.js";
 import { cborDumps } from "./cbor.js";
 import type { Digest } from "./digest.js";
+import { hashError } from "./hash-error.js";
 import { pickleDumps } from "./pickle.js";
 
 /** The seed that vLLM uses for the sha256 algorithms when PYTHONHASHSEED is not set. */
@@ -45,8 +46,7 @@ export function unshareableRoot(algorithm: HashAlgorithm, release: Release): Moo
     release === "vllm-0.27"
       ? `without PYTHONHASHSEED vLLM 0.27 starts ${algorithm} chains from a random root in each process`
       : `${algorithm} is not collision resistant, so without PYTHONHASHSEED vLLM starts its chains from a random root in each process`;
-  return new MooncakeKvError(
-    "ERR_HASH",
+  return hashError(
     `${reason}: keys made here would never be found by an engine. Pass the engine's PYTHONHASHSEED as seed` +
       `${release === "vllm-0.27" ? "" : ", use sha256,"} or set rootSharing to "private" if nothing is shared`,
     { algorithm, release },

@@ -1,8 +1,34 @@
 import { utf8 } from "#platform";
-import { describe, MooncakeKvError } from "../errors.js";
+import { describe, type MooncakeKvError } from "../errors.js";
 import { ByteWriter } from "./byte-writer.js";
+import { hashError } from "./hash-error.js";
 import { type Hashable, SharedText } from "./hashable.js";
 import { exactInteger, magnitude } from "./integer.js";
+import {
+  BINBYTES,
+  BINBYTES8,
+  BINGET,
+  BININT,
+  BININT1,
+  BININT2,
+  BINUNICODE,
+  BINUNICODE8,
+  EMPTY_TUPLE,
+  FRAME,
+  LONG_BINGET,
+  LONG1,
+  LONG4,
+  MARK,
+  MEMOIZE,
+  NONE,
+  PROTO,
+  PROTOCOL,
+  SHORT_BINBYTES,
+  SHORT_BINUNICODE,
+  STOP,
+  TUPLE,
+  TUPLE1,
+} from "./pickle-opcodes.js";
 
 /** A frame of this many bytes or more is closed before the next object begins. */
 const FRAME_SIZE_TARGET = 64 * 1024;
@@ -18,8 +44,8 @@ const FRAME_HEADER_SIZE = 9;
  */
 export function pickleDumps(value: Hashable): Uint8Array {
   const pickler = new Pickler();
-  pickler.writer.u8(0x80);
-  pickler.writer.u8(5);
+  pickler.writer.u8(PROTO);
+  pickler.writer.u8(PROTOCOL);
   pickler.framed = true;
   pickler.save(value);
   pickler.stop();
@@ -54,13 +80,13 @@ class Pickler {
   }
 
   stop(): void {
-    this.#opcode(0x2e);
+    this.#opcode(STOP);
     this.#commitFrame();
   }
 
   #saveObject(value: Hashable): void {
     if (value === null) {
-      this.#opcode(0x4e);
+      this.#opcode(NONE);
       return;
     }
     if (typeof value === "number" || typeof value === "bigint") {
@@ -86,34 +112,34 @@ class Pickler {
     const whole = exactInteger(value);
     const { writer } = this;
     if (whole >= 0n && whole <= 0xffn) {
-      this.#opcode(0x4b);
+      this.#opcode(BININT1);
       writer.u8(Number(whole));
     } else if (whole >= 0n && whole <= 0xffffn) {
-      this.#opcode(0x4d);
+      this.#opcode(BININT2);
       writer.u16(Number(whole), true);
     } else if (BigInt.asIntN(32, whole) === whole) {
-      this.#opcode(0x4a);
+      this.#opcode(BININT);
       writer.u32(Number(BigInt.asUintN(32, whole)), true);
     } else this.#saveLong(twosComplement(whole));
   }
 
   #saveLong(bytes: Uint8Array): void {
     if (bytes.length < 256) {
-      this.#opcode(0x8a);
+      this.#opcode(LONG1);
       this.writer.u8(bytes.length);
     } else {
-      this.#opcode(0x8b);
+      this.#opcode(LONG4);
       this.writer.u32(bytes.length, true);
     }
     this.writer.bytes(bytes);
   }
 
   #saveText(text: string): void {
-    this.#saveBlob(encodeUtf8(text), 0x8c, 0x58, 0x8d);
+    this.#saveBlob(encodeUtf8(text), SHORT_BINUNICODE, BINUNICODE, BINUNICODE8);
   }
 
   #saveBytes(bytes: Uint8Array): void {
-    this.#saveBlob(bytes, 0x43, 0x42, 0x8e);
+    this.#saveBlob(bytes, SHORT_BINBYTES, BINBYTES, BINBYTES8);
   }
 
   #saveBlob(bytes: Uint8Array, short: number, normal: number, long: number): void {
@@ -141,27 +167,27 @@ class Pickler {
   /** True when nothing is left to memoise: the empty tuple. */
   #saveTuple(items: readonly Hashable[]): boolean {
     if (items.length === 0) {
-      this.#opcode(0x29);
+      this.#opcode(EMPTY_TUPLE);
       return true;
     }
-    if (items.length > 3) this.#opcode(0x28);
+    if (items.length > 3) this.#opcode(MARK);
     for (const item of items) this.save(item);
-    this.#opcode(items.length > 3 ? 0x74 : 0x84 + items.length);
+    this.#opcode(items.length > 3 ? TUPLE : TUPLE1 - 1 + items.length);
     return false;
   }
 
   #memoise(identity: unknown): void {
     if (identity !== undefined) this.#memo.set(identity, this.#memoSize);
     this.#memoSize++;
-    this.#opcode(0x94);
+    this.#opcode(MEMOIZE);
   }
 
   #reference(index: number): void {
     if (index <= 0xff) {
-      this.#opcode(0x68);
+      this.#opcode(BINGET);
       this.writer.u8(index);
     } else {
-      this.#opcode(0x6a);
+      this.#opcode(LONG_BINGET);
       this.writer.u32(index, true);
     }
   }
@@ -169,7 +195,7 @@ class Pickler {
   #opcode(code: number): void {
     if (this.framed && this.#frameStart < 0) {
       this.#frameStart = this.writer.length;
-      this.writer.u8(0x95);
+      this.writer.u8(FRAME);
       this.writer.u64(0n, true);
     }
     this.writer.u8(code);
@@ -228,8 +254,7 @@ function encodeUtf8(text: string): Uint8Array {
 }
 
 function unsupported(value: unknown): MooncakeKvError {
-  return new MooncakeKvError(
-    "ERR_HASH",
+  return hashError(
     `${describe(value)} can't be hashed; None (null), integers, texts, bytes and tuples of these can`,
     { value },
   );

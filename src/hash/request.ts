@@ -1,5 +1,7 @@
-import { describe, MooncakeKvError } from "../errors.js";
+import { checkNames, type OptionNames } from "../checks/checks-for.js";
+import { describe } from "../errors.js";
 import type { Release } from "../release.js";
+import { hashError } from "./hash-error.js";
 
 /** A list of token ids: whole numbers of 0 to 2^32 - 1. */
 export type TokenIds = ArrayLike<number>;
@@ -49,33 +51,44 @@ export interface HashRequest {
   readonly sharedTexts?: boolean | undefined;
 }
 
+const MEMBERS: OptionNames<HashRequest> = {
+  promptTokenIds: 1,
+  mmFeatures: 1,
+  loraRequest: 1,
+  cacheSalt: 1,
+  promptEmbeds: 1,
+  promptIsTokenIds: 1,
+  sharedTexts: 1,
+};
+
 /** Checks the parts of a request that are not token ids. */
 export function checkRequest(request: HashRequest): void {
+  checkNames(hashError, "a request", request, MEMBERS);
   const { mmFeatures = [], promptEmbeds, promptIsTokenIds, promptTokenIds, loraRequest, cacheSalt } = request;
   if (promptTokenIds !== undefined && typeof promptTokenIds?.length !== "number")
-    throw bad(`promptTokenIds ${describe(promptTokenIds)} is not a list of token ids`);
+    throw hashError(`promptTokenIds ${describe(promptTokenIds)} is not a list of token ids`);
   for (const [index, feature] of mmFeatures.entries()) {
     if (typeof feature.identifier !== "string")
-      throw bad(`mmFeatures[${index}].identifier ${describe(feature.identifier)} is not a text`);
+      throw hashError(`mmFeatures[${index}].identifier ${describe(feature.identifier)} is not a text`);
     for (const field of ["offset", "length"] as const)
       if (!Number.isSafeInteger(feature[field]) || feature[field] < 0)
-        throw bad(
+        throw hashError(
           `mmFeatures[${index}].${field} ${describe(feature[field])} is not a whole number of 0 or more`,
         );
   }
   if (loraRequest !== undefined && typeof loraRequest.loraName !== "string")
-    throw bad(`loraRequest.loraName ${describe(loraRequest.loraName)} is not a text`);
+    throw hashError(`loraRequest.loraName ${describe(loraRequest.loraName)} is not a text`);
   if (cacheSalt !== undefined && typeof cacheSalt !== "string")
-    throw bad(`cacheSalt ${describe(cacheSalt)} is not a text`);
+    throw hashError(`cacheSalt ${describe(cacheSalt)} is not a text`);
   if (promptEmbeds !== undefined) {
     const { data, rows } = promptEmbeds;
     if (!Number.isSafeInteger(rows) || rows < 0 || (rows === 0 ? data.length > 0 : data.length % rows !== 0))
-      throw bad(
+      throw hashError(
         `promptEmbeds has ${data.length} bytes in ${describe(rows)} rows; rows must be of equal size`,
       );
   }
   if (promptIsTokenIds !== undefined && promptIsTokenIds.length !== (promptTokenIds?.length ?? 0))
-    throw bad(
+    throw hashError(
       `promptIsTokenIds has ${promptIsTokenIds.length} entries for ${promptTokenIds?.length ?? 0} prompt tokens`,
     );
 }
@@ -91,17 +104,13 @@ export function promptTokens(request: HashRequest, release: Release): TokenIds {
   const { promptTokenIds, promptEmbeds, promptIsTokenIds } = request;
   if (promptTokenIds === undefined) {
     if (promptEmbeds === undefined)
-      throw bad("the request has neither promptTokenIds nor promptEmbeds; it needs one of them");
+      throw hashError("the request has neither promptTokenIds nor promptEmbeds; it needs one of them");
     return new Uint32Array(promptEmbeds.rows);
   }
   if (promptEmbeds !== undefined && promptEmbeds.rows !== promptTokenIds.length)
-    throw bad(
+    throw hashError(
       `promptEmbeds has ${promptEmbeds.rows} rows for ${promptTokenIds.length} prompt tokens; it needs one a token`,
     );
   if (promptIsTokenIds === undefined || release === "vllm-0.27") return promptTokenIds;
   return Array.from(promptTokenIds, (token, index) => (promptIsTokenIds[index] ? token : 0));
-}
-
-function bad(message: string): MooncakeKvError {
-  return new MooncakeKvError("ERR_HASH", message);
 }

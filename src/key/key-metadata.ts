@@ -1,10 +1,29 @@
 import type { KeyMetadata } from "../../generated/typescript/index.js";
+import { checkNames, type OptionNames } from "../checks/checks-for.js";
 import { describe, MooncakeKvError } from "../errors.js";
 
 export type { KeyMetadata };
 
 /** Key metadata as a caller may write it: what has a default in vLLM may be left out. */
-export type KeyMetadataInit = Pick<KeyMetadata, "modelName"> & Partial<KeyMetadata>;
+export type KeyMetadataInit = Pick<KeyMetadata, "modelName"> & {
+  readonly [Name in keyof KeyMetadata]?: KeyMetadata[Name] | undefined;
+};
+
+const MEMBERS: OptionNames<KeyMetadata> = {
+  modelName: 1,
+  tpRank: 1,
+  pcpRank: 1,
+  dcpRank: 1,
+  ppRank: 1,
+  groupId: 1,
+  cachePrefix: 1,
+  storeNamespace: 1,
+};
+
+/** The error of this room: `ERR_KEY` with the facts of the message as data. */
+export function keyError(message: string, details: Record<string, unknown> = {}): MooncakeKvError {
+  return new MooncakeKvError("ERR_KEY", message, details);
+}
 
 /**
  * Complete key metadata; ranks and group default to 0, texts to empty.
@@ -12,6 +31,7 @@ export type KeyMetadataInit = Pick<KeyMetadata, "modelName"> & Partial<KeyMetada
  * @throws MooncakeKvError `ERR_KEY` for a rank that is not a whole number, or a text that UTF-8 can't carry.
  */
 export function keyMetadata(init: KeyMetadataInit): KeyMetadata {
+  checkNames(keyError, "key metadata", init, MEMBERS);
   return {
     modelName: text("modelName", init.modelName),
     tpRank: rank("tpRank", init.tpRank ?? 0),

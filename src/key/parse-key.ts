@@ -47,6 +47,9 @@ const SHAPE = "[prefix@]model[namespace][@cfg:hex]@tp_rank:T@pcpP@dcpD@pp_rank:S
  */
 export function parseKey(key: string, options: ParseKeyOptions = {}): ParsedKey {
   if (typeof key !== "string") throw notAKey(key, "a key is a string");
+  // Not the room of checks: a page that only takes keys apart should not pay for it.
+  if (options === null || Object.keys(options).some((name) => name !== "modelName"))
+    throw new MooncakeKvError("ERR_KEY", `${describe(options)}: the only option is modelName`);
   if (options.modelName === "")
     throw new MooncakeKvError("ERR_KEY", 'modelName "" names no model; leave it out where it is unknown');
   const at = key.lastIndexOf("@");

@@ -1,6 +1,7 @@
 import { sha256, toHex, utf8 } from "#platform";
+import { checkNames, type OptionNames } from "../checks/checks-for.js";
 import { MooncakeKvError } from "../errors.js";
-import { type KeyMetadata, type KeyMetadataInit, keyMetadata, rank, text } from "./key-metadata.js";
+import { type KeyMetadata, type KeyMetadataInit, keyError, keyMetadata, rank, text } from "./key-metadata.js";
 
 /** Ranks that replace those of the metadata in a prefix. 0 is a rank like any other; undefined keeps the own one. */
 export interface RankOverrides {
@@ -9,6 +10,8 @@ export interface RankOverrides {
   readonly dcpRank?: number | undefined;
   readonly ppRank?: number | undefined;
 }
+
+const RANKS: OptionNames<RankOverrides> = { tpRank: 1, pcpRank: 1, dcpRank: 1, ppRank: 1 };
 
 /** Metadata fields in the order in which keys sort. */
 const FIELDS = [
@@ -31,7 +34,7 @@ export class PoolKey {
   /** @throws MooncakeKvError `ERR_KEY` for metadata or a hash that no key can carry. */
   constructor(metadata: KeyMetadataInit, chunkHash: string | Uint8Array) {
     this.keyMetadata = keyMetadata(metadata);
-    this.chunkHash = text("chunkHash", typeof chunkHash === "string" ? chunkHash : toHex(chunkHash));
+    this.chunkHash = hashText(chunkHash);
   }
 
   /**
@@ -42,6 +45,7 @@ export class PoolKey {
    */
   static buildPrefix(metadata: KeyMetadataInit, overrides: RankOverrides = {}): string {
     const own = keyMetadata(metadata);
+    checkNames(keyError, "the ranks of a prefix", overrides, RANKS);
     const head = own.cachePrefix === "" ? "" : `${own.cachePrefix}@`;
     const tpRank = rank("tpRank", overrides.tpRank ?? own.tpRank);
     const pcpRank = rank("pcpRank", overrides.pcpRank ?? own.pcpRank);
@@ -53,9 +57,13 @@ export class PoolKey {
     );
   }
 
-  /** A key from its prefix and its hash. Mirrors `PoolKey.build_key_string`. */
+  /**
+   * A key from its prefix and its hash. Mirrors `PoolKey.build_key_string`.
+   *
+   * @throws MooncakeKvError `ERR_KEY` for a prefix or a hash that no key can carry.
+   */
   static buildKeyString(keyPrefix: string, chunkHash: string | Uint8Array): string {
-    return `${keyPrefix}@${typeof chunkHash === "string" ? chunkHash : toHex(chunkHash)}`;
+    return `${text("keyPrefix", keyPrefix)}@${hashText(chunkHash)}`;
   }
 
   /**
@@ -110,6 +118,10 @@ export class PoolKey {
   toString(): string {
     return PoolKey.buildKeyString(PoolKey.buildPrefix(this.keyMetadata), this.chunkHash);
   }
+}
+
+function hashText(chunkHash: string | Uint8Array): string {
+  return text("chunkHash", chunkHash instanceof Uint8Array ? toHex(chunkHash) : chunkHash);
 }
 
 /** Compares texts by code point, as Python does; JavaScript's own order differs above U+FFFF. */

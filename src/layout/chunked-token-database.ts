@@ -1,18 +1,22 @@
+import type { OptionNames } from "../checks/checks-for.js";
 import type { ChunkSpans } from "../chunk/chunk-spans.js";
 import { type ChunkOptions, chunkSizes, chunkTokens } from "../chunk/chunk-tokens.js";
 import type { BlockHash, BlockHashSequence } from "../hash/blob-block-hashes.js";
 import type { KeyMetadata } from "../key/key-metadata.js";
 import type { ChunkRanges } from "./block-rows.js";
-import { layoutError } from "./checks.js";
+import { layoutChecks, layoutError } from "./checks.js";
 import { type BlockValue, RankLocalStoreLayout } from "./rank-local-store-layout.js";
 import type { Segment, SegmentTable } from "./segment-table.js";
 import type { StoreLayout, StoreLayoutOptions } from "./store-layout.js";
+import { STORE_LAYOUT_OPTIONS } from "./store-layout.js";
 
 /** What a token database needs to know. */
 export interface ChunkedTokenDatabaseOptions extends StoreLayoutOptions {
   /** How chunks are stored. Default: a `RankLocalStoreLayout`. */
   readonly storeLayout?: StoreLayout | undefined;
 }
+
+const OPTIONS: OptionNames<ChunkedTokenDatabaseOptions> = { ...STORE_LAYOUT_OPTIONS, storeLayout: 1 };
 
 /**
  * The chunks of one cache group: which there are, and how they are stored. Mirrors vLLM's `ChunkedTokenDatabase`.
@@ -33,6 +37,7 @@ export class ChunkedTokenDatabase {
    * `ERR_LAYOUT` when the layout has another block size.
    */
   constructor(options: ChunkedTokenDatabaseOptions) {
+    layoutChecks.names("ChunkedTokenDatabase", options, OPTIONS);
     const { blockSize, hashBlockSize } = chunkSizes(options.blockSize, options.hashBlockSize);
     this.storeLayout =
       options.storeLayout ??

@@ -1,6 +1,7 @@
+import type { OptionNames } from "../checks/checks-for.js";
 import type { CacheTensor } from "./cache-tensor.js";
-import { checkUint64, checkWhole } from "./checks.js";
-import type { KvCacheLayout } from "./store-namespace.js";
+import { checkUint64, checkWhole, layoutChecks } from "./checks.js";
+import { KV_CACHE_LAYOUTS, type KvCacheLayout } from "./store-namespace.js";
 
 /** The KV cache of one rank and one cache group. */
 export interface KvCacheShape {
@@ -18,10 +19,21 @@ export interface KvCacheShape {
   readonly elementSize: number;
 }
 
+const MEMBERS: OptionNames<KvCacheShape> = {
+  layout: 1,
+  numLayers: 1,
+  numBlocks: 1,
+  numHeads: 1,
+  blockSize: 1,
+  contentSize: 1,
+  elementSize: 1,
+};
+
 const AXES = ["L", "B", "H", "N", "C"] as const;
 
-/** Bytes of the whole cache. */
+/** Bytes of the whole cache. @throws MooncakeKvError `ERR_LAYOUT` as `kvCacheTensors`. */
 export function kvCacheBytes(shape: KvCacheShape): number {
+  checkShape(shape);
   return checkWhole(
     "bytes of the cache",
     sizes(shape).reduce((product, size) => product * size, shape.elementSize),
@@ -34,11 +46,10 @@ export function kvCacheBytes(shape: KvCacheShape): number {
  * order is. Mirrors vLLM's `create_kv_cache_views` for caches without padding.
  *
  * @param address where the storage starts; it must hold `kvCacheBytes(shape)` bytes.
- * @throws MooncakeKvError `ERR_LAYOUT` for a size that is not a whole number of 1 or more.
+ * @throws MooncakeKvError `ERR_LAYOUT` for a size that is not a whole number of 1 or more, and for an unknown layout.
  */
 export function kvCacheTensors(shape: KvCacheShape, address: bigint): CacheTensor[] {
-  for (const [index, size] of sizes(shape).entries()) checkWhole(`size of axis ${AXES[index]}`, size, 1);
-  checkWhole("elementSize", shape.elementSize, 1);
+  checkShape(shape);
   const start = checkUint64("address", address);
   const extent = new Map(AXES.map((axis, index) => [axis, sizes(shape)[index]!] as const));
   const stride = new Map<string, number>();
@@ -56,6 +67,13 @@ export function kvCacheTensors(shape: KvCacheShape, address: bigint): CacheTenso
     strides: logical.map((axis) => stride.get(axis)!),
     elementSize: shape.elementSize,
   }));
+}
+
+function checkShape(shape: KvCacheShape): void {
+  layoutChecks.names("a KV cache", shape, MEMBERS);
+  layoutChecks.word("layout", shape.layout, KV_CACHE_LAYOUTS);
+  for (const [index, size] of sizes(shape).entries()) checkWhole(`size of axis ${AXES[index]}`, size, 1);
+  checkWhole("elementSize", shape.elementSize, 1);
 }
 
 function sizes({ numLayers, numBlocks, numHeads, blockSize, contentSize }: KvCacheShape): number[] {

@@ -1,7 +1,7 @@
 import { PoolKey } from "../key/pool-key.js";
 import { blockRows, type ChunkRanges } from "./block-rows.js";
 import { type CacheTensor, checkCacheTensor } from "./cache-tensor.js";
-import { checkUint64, checkWhole, layoutError, UINT64_END } from "./checks.js";
+import { checkUint64, checkWhole, layoutChecks, layoutError, UINT64_END } from "./checks.js";
 import { checkedHighest, noSegments, segmentsOfAllShards } from "./prepare-segments.js";
 import { cacheRegions } from "./rank-local-regions.js";
 import type { Segment, SegmentTable } from "./segment-table.js";
@@ -10,6 +10,7 @@ import {
   checkShardCount,
   notOwned,
   type RankNamespace,
+  STORE_LAYOUT_OPTIONS,
   StoreLayout,
   type StoreLayoutOptions,
 } from "./store-layout.js";
@@ -35,8 +36,9 @@ export class RankLocalStoreLayout extends StoreLayout {
   #blockLengths: readonly number[] = [];
   #templates: SegmentTemplates | undefined;
 
+  /** @throws MooncakeKvError `ERR_LAYOUT` for sizes that do not fit together, `ERR_KEY` for bad metadata. */
   constructor(options: StoreLayoutOptions) {
-    super(options);
+    super(layoutChecks.names("RankLocalStoreLayout", options, STORE_LAYOUT_OPTIONS));
     this.#keyPrefix = PoolKey.buildPrefix(this.metadata);
   }
 

@@ -1,3 +1,4 @@
+import type { OptionNames } from "../checks/checks-for.js";
 import { describe } from "../errors.js";
 import type { BlobBlockHashes, BlockHash } from "../hash/blob-block-hashes.js";
 import { type KeyMetadata, type KeyMetadataInit, keyMetadata } from "../key/key-metadata.js";
@@ -31,6 +32,14 @@ export interface StoreLayoutOptions {
    */
   readonly checkBlockIds?: boolean | undefined;
 }
+
+/** The names of `StoreLayoutOptions`. */
+export const STORE_LAYOUT_OPTIONS: OptionNames<StoreLayoutOptions> = {
+  metadata: 1,
+  blockSize: 1,
+  hashBlockSize: 1,
+  checkBlockIds: 1,
+};
 
 /**
  * How the blocks of one cache group on one rank become stored objects: their keys and their memory. A block is stored

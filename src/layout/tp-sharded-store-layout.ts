@@ -1,8 +1,9 @@
+import type { OptionNames } from "../checks/checks-for.js";
 import { describe } from "../errors.js";
 import { PoolKey } from "../key/pool-key.js";
 import { blockRows, type ChunkRanges } from "./block-rows.js";
 import { type CacheTensor, checkCacheTensor } from "./cache-tensor.js";
-import { checkUint64, checkWhole, layoutError, UINT64_END } from "./checks.js";
+import { checkUint64, checkWhole, layoutChecks, layoutError, UINT64_END } from "./checks.js";
 import { checkedHighest, noSegments, segmentsOfAllShards, segmentsOfOneShard } from "./prepare-segments.js";
 import type { SegmentTable } from "./segment-table.js";
 import { type SegmentTemplate, type SegmentTemplates, segmentTemplates } from "./segment-templates.js";
@@ -10,6 +11,7 @@ import {
   checkShardCount,
   notOwned,
   type RankNamespace,
+  STORE_LAYOUT_OPTIONS,
   StoreLayout,
   type StoreLayoutOptions,
 } from "./store-layout.js";
@@ -27,6 +29,14 @@ export interface TPShardedStoreLayoutOptions extends StoreLayoutOptions {
   /** KV heads of the whole model, over all ranks. */
   readonly numKvHeads: number;
 }
+
+const OPTIONS: OptionNames<TPShardedStoreLayoutOptions> = {
+  ...STORE_LAYOUT_OPTIONS,
+  tpSize: 1,
+  tpRank: 1,
+  storeTpSize: 1,
+  numKvHeads: 1,
+};
 
 /** Strides of one block in bytes. */
 export interface BlockStrides {
@@ -64,7 +74,7 @@ export abstract class TPShardedStoreLayout extends StoreLayout {
 
   /** @throws MooncakeKvError `ERR_LAYOUT` for sizes that give no shards or heads to divide. */
   constructor(options: TPShardedStoreLayoutOptions) {
-    super(options);
+    super(layoutChecks.names("a layout of shards", options, OPTIONS));
     if (new.target === TPShardedStoreLayout) throw noFormat();
     const tpSize = divisor("tpSize", options.tpSize);
     this.storeTpSize = divisor("storeTpSize", options.storeTpSize);

@@ -1,19 +1,10 @@
-import { MooncakeKvError } from "../errors.js";
+import { type Checks, checksFor } from "../checks/checks-for.js";
+
+/** The checks of endpoints, paths, sizes and options: `ERR_CONFIG`. */
+export const configChecks: Checks = checksFor("ERR_CONFIG");
 
 /** The error for a lookup channel that can't be used as asked, or that does not answer. */
-export function lookupError(
-  message: string,
-  details: Record<string, unknown> = {},
-  options?: ErrorOptions,
-): MooncakeKvError {
-  return new MooncakeKvError("ERR_LOOKUP", message, details, options);
-}
+export const lookupError: Checks["error"] = checksFor("ERR_LOOKUP").error;
 
 /** The error for an endpoint, a path, a size or an option that can't work. */
-export function configError(
-  message: string,
-  details: Record<string, unknown> = {},
-  options?: ErrorOptions,
-): MooncakeKvError {
-  return new MooncakeKvError("ERR_CONFIG", message, details, options);
-}
+export const configError: Checks["error"] = configChecks.error;

@@ -1,7 +1,7 @@
 import { describe } from "../errors.js";
-import { DEFAULT_RELEASE, RELEASES, type Release } from "../release.js";
+import type { Release } from "../release.js";
 import { LONGEST_MS } from "../store/shared/deadline.js";
-import { configError } from "./errors.js";
+import { configChecks, configError } from "./errors.js";
 
 /**
  * Refuses options that are no object, and those with a name that nobody knows: most are misspelt.
@@ -10,15 +10,7 @@ import { configError } from "./errors.js";
  * @throws MooncakeKvError `ERR_CONFIG`.
  */
 export function checkNames(where: string, options: unknown, names: readonly string[]): void {
-  if (typeof options !== "object" || options === null)
-    throw configError(`the options of ${where} are ${describe(options)}; they must be an object`, {
-      options,
-    });
-  const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown !== undefined)
-    throw configError(`${where} has no option ${describe(unknown)}; there are ${names.join(", ")}`, {
-      option: unknown,
-    });
+  configChecks.names(where, options as object, Object.fromEntries(names.map((name) => [name, 1])));
 }
 
 /** A whole number of an option, at least 1. @throws MooncakeKvError `ERR_CONFIG`. */
@@ -35,11 +27,10 @@ export function wholeOption(
 
 /** A release, or the newest. @throws MooncakeKvError `ERR_CONFIG`. */
 export function releaseOption(value: Release | undefined): Release {
-  return value === undefined ? DEFAULT_RELEASE : wordOption("release", value, RELEASES);
+  return configChecks.release(value);
 }
 
 /** One of some words. @throws MooncakeKvError `ERR_CONFIG`. */
 export function wordOption<Word extends string>(name: string, value: Word, words: readonly Word[]): Word {
-  if (words.includes(value)) return value;
-  throw configError(`${name} is ${describe(value)}; it is one of ${words.join(", ")}`, { [name]: value });
+  return configChecks.word(name, value, words);
 }

@@ -116,6 +116,8 @@ export interface NativeReplicas {
 export interface Addon extends CopyAddon, MooncakeAddon {
   /** Changes whenever this interface does. */
   readonly bindingVersion: number;
+  /** The version of the package from whose sources this addon was built. */
+  readonly packageVersion: string;
 
   /** Maps `bytes` (1 to 2^32 - 1) of zero-filled memory. */
   arenaCreate(bytes: bigint | number): CreatedArena;

@@ -2,18 +2,26 @@
  * What the pure rooms need of where they run, as Node, Bun and Deno have it. The package's import `#platform` is this
  * file under the condition `node`, and `web.ts` elsewhere, so that a bundle for a browser has no module of Node in it.
  */
-import { hash, randomBytes as randomBuffer } from "node:crypto";
+import type * as Crypto from "node:crypto";
 
 const ENCODER = new TextEncoder();
 
+/** Loaded by the first digest: it takes longer than all of the core. */
+let loaded: typeof Crypto | undefined;
+
+function crypto(): typeof Crypto {
+  loaded ??= process.getBuiltinModule("node:crypto");
+  return loaded;
+}
+
 /** SHA-256, 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  return plain(hash("sha256", bytes, "buffer"));
+  return plain(crypto().hash("sha256", bytes, "buffer"));
 }
 
 /** Bytes that nobody can foretell. */
 export function randomBytes(count: number): Uint8Array {
-  return plain(randomBuffer(count));
+  return plain(crypto().randomBytes(count));
 }
 
 /** Lower-case hex of bytes. */

@@ -1,22 +1,16 @@
-import { describe, MooncakeKvError } from "../errors.js";
+import { type Checks, checksFor } from "../checks/checks-for.js";
+import { describe } from "../errors.js";
 import type { Release } from "../release.js";
 
-/** The error of this room: `ERR_REQUEST` with the facts of the message as data. */
-export function requestError(message: string, details: Record<string, unknown> = {}): MooncakeKvError {
-  return new MooncakeKvError("ERR_REQUEST", message, details);
-}
+/** The checks of this room: `ERR_REQUEST`. */
+export const requestChecks: Checks = checksFor("ERR_REQUEST");
 
-/**
- * `value` if it is a whole number of at least `minimum`.
- *
- * @throws MooncakeKvError `ERR_REQUEST` when it is not.
- */
+/** The error of this room: `ERR_REQUEST` with the facts of the message as data. */
+export const requestError: Checks["error"] = requestChecks.error;
+
+/** `value` if it is a whole number of at least `minimum`. @throws MooncakeKvError `ERR_REQUEST` when it is not. */
 export function checkCount(name: string, value: number, minimum: number = 0): number {
-  if (!Number.isSafeInteger(value) || value < minimum)
-    throw requestError(`${name} is ${describe(value)}; it must be a whole number of ${minimum} or more`, {
-      [name]: value,
-    });
-  return value;
+  return requestChecks.whole(name, value, minimum);
 }
 
 /**
@@ -30,6 +24,11 @@ export function complete<T extends object>(
   defaults: Partial<T>,
   fields: object,
 ): T {
+  if (typeof fields !== "object" || fields === null)
+    throw requestError(`the fields of ${type} are ${describe(fields)}; they must be an object`, {
+      type,
+      fields,
+    });
   const result: Record<string, unknown> = { ...defaults };
   for (const [name, value] of Object.entries(fields)) {
     if (!Object.hasOwn(defaults, name) && !(required as readonly string[]).includes(name))

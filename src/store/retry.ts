@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Checks, checksFor } from "../checks/checks-for.js";
 import { describe, MooncakeKvError } from "../errors.js";
 import type { FlatKeys } from "../key/key-table.js";
 import { storeCode } from "./shared/codes.js";
 import type { FailureReasons } from "./shared/failure-reasons.js";
 import { KeyList, pickKeys, type StoreKeys } from "./shared/keys.js";
 import { type StoreOperation, StoreResult } from "./store-result.js";
+
+const STORE: Checks = checksFor("ERR_STORE");
 
 /** How `retryKeys` tries again. */
 export interface RetryOptions {
@@ -38,6 +41,7 @@ export async function retryKeys<Result extends Retried>(
   call: (keys: FlatKeys, positions: readonly number[]) => Promise<Result>,
   options: RetryOptions = {},
 ): Promise<StoreResult<Result["codes"]>> {
+  STORE.names("retryKeys", options, { attempts: 1, delayMs: 1, maxDelayMs: 1, signal: 1 });
   const attempts = whole("attempts", options.attempts ?? 5, 1);
   const maxDelayMs = whole("maxDelayMs", options.maxDelayMs ?? 1_000, 0);
   let delayMs = whole("delayMs", options.delayMs ?? 20, 0);

@@ -1,3 +1,4 @@
+import { didYouMean } from "../checks/nearest.js";
 import { describe, MooncakeKvError } from "../errors.js";
 import { RELEASES, type Release } from "../release.js";
 import type { BinaryCodec, Codec } from "./codec.js";
@@ -33,7 +34,7 @@ export function findCodec(table: CodecTable, release: string, type: string): Any
     "ERR_SCHEMA",
     elsewhere.length > 0
       ? `${release} has no type ${type}; ${elsewhere.join(" and ")} ${elsewhere.length > 1 ? "have" : "has"} it`
-      : `there is no type ${describe(type)}; the types of ${release} are ${Object.keys(codecs).sort().join(", ")}`,
+      : `there is no type ${describe(type)}${didYouMean(type, Object.keys(codecs))}; the types of ${release} are ${Object.keys(codecs).sort().join(", ")}`,
     { release, type },
   );
 }

@@ -28,6 +28,9 @@ export function ruleInWords(
 ): string {
   switch (keyword) {
     case "not":
+      // A rule about members says nothing to somebody whose value has none.
+      if (schema.type === "object" && (typeof data !== "object" || data === null || Array.isArray(data)))
+        return `expected ${schemaInWords({ ...schema, "x-rule": undefined })}`;
       return schema["x-rule"] ?? "expected another value";
     case "x-equal-length":
     case "x-less":

@@ -84,7 +84,7 @@ else
     assert.ok(chromium, "CI must have Chromium");
     const { code } = await browserBundle(PROGRAM, {
       splitting: false,
-      stubbed: ["node:fs", "node:readline"],
+      stubbed: ["node:fs"],
       textFiles: ".jsonl",
     });
     const reports = await reportsOf(chromium, code);

@@ -18,7 +18,7 @@ test("the help is fast since main loads no command and no room of the SDK", () =
   const files = [...loadedFiles("src/cli/main.ts")];
   const rest = files.filter((file) => !/^src\/cli\/[a-z-]+\.ts$/.test(file));
   assert.ok(files.includes("src/cli/registry.ts"), "the walk must find the registry");
-  assert.equal(rest.sort(), ["src/errors.ts", "src/native/locations.ts"]);
+  assert.equal(rest.sort(), ["src/checks/nearest.ts", "src/errors.ts", "src/native/locations.ts"]);
 });
 
 test("a command loads only itself: hash needs no layout, store or addon", () => {

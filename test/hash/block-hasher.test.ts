@@ -277,7 +277,7 @@ const refusals: readonly [string, Partial<BlockHasherOptions>, RegExp][] = [
   [
     "an unknown release",
     { release: "vllm-0.30" as never },
-    /"vllm-0\.30"; known are vllm-0\.27, vllm-0\.31, vllm-0\.33/,
+    /"vllm-0\.30"; it is one of vllm-0\.27, vllm-0\.31, vllm-0\.33/,
   ],
   ["an unknown algorithm", { algorithm: "md5" as never }, /"md5"; vLLM knows sha256/],
   [
@@ -285,9 +285,9 @@ const refusals: readonly [string, Partial<BlockHasherOptions>, RegExp][] = [
     { release: "vllm-0.31", numHashLookaheadTokens: 2 },
     /numHashLookaheadTokens 2 .*vllm-0\.31.*came with vllm-0\.33/,
   ],
-  ["a look-ahead of -1", { numHashLookaheadTokens: -1 }, /numHashLookaheadTokens -1 .* 0 or more/],
-  ["a block size of 0", { blockSize: 0 }, /blockSize 0 .* 1 or more/],
-  ["a block size of 1.5", { blockSize: 1.5 }, /blockSize 1\.5/],
+  ["a look-ahead of -1", { numHashLookaheadTokens: -1 }, /numHashLookaheadTokens is -1; .* 0 or more/],
+  ["a block size of 0", { blockSize: 0 }, /blockSize is 0; .* 1 or more/],
+  ["a block size of 1.5", { blockSize: 1.5 }, /blockSize is 1\.5/],
   ["a number as seed", { seed: 0 as never }, /seed 0 is not a text; pass PYTHONHASHSEED as set/],
   [
     "a root in hex",

@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { ADDON_VARIABLE, addonCandidates, packageRoot } from "../../src/native/locations.js";
+import {
+  ADDON_VARIABLE,
+  addonCandidates,
+  cacheFolder,
+  packageRoot,
+  versionOfPackage,
+} from "../../src/native/locations.js";
 import { runFixture } from "./helpers/child.js";
 
 interface Failure {
@@ -69,18 +75,23 @@ test("a module that is not this package's addon", async () => {
   assert.match(failure(load).message, "its binding version is 0; this package needs 3");
 });
 
-test("without the variable three places are tried, in order", () => {
+test("without the variable four places are tried, in order: own builds before what the package brings", () => {
   const root = packageRoot();
-  const paths = addonCandidates(root, {});
-  assert.equal(
-    paths.map((path) => path.slice(root.length + 1)),
-    [
-      "build/RelWithDebInfo/mooncake_kv.node",
-      "build/Release/mooncake_kv.node",
-      `prebuilds/${process.platform}-${process.arch}/mooncake_kv.node`,
-    ],
-  );
+  const cache = join(folder, "cache");
+  const platform = `${process.platform}-${process.arch}`;
+  assert.equal(addonCandidates(root, { XDG_CACHE_HOME: cache }), [
+    join(root, "build/RelWithDebInfo/mooncake_kv.node"),
+    join(root, "build/Release/mooncake_kv.node"),
+    join(cache, "mooncake-kv", `${versionOfPackage(root)}-${platform}`, "RelWithDebInfo/mooncake_kv.node"),
+    join(root, "prebuilds", platform, "mooncake_kv.node"),
+  ]);
   assert.equal(addonCandidates(root, { [ADDON_VARIABLE]: "/x/y.node" }), ["/x/y.node"]);
+});
+
+test("a cache folder that is not absolute is ignored, as the specification of XDG says", () => {
+  const expected = cacheFolder("/p", { HOME: "/h" });
+  assert.ok(expected.startsWith("/h/.cache/mooncake-kv/"), expected);
+  assert.is(cacheFolder("/p", { HOME: "/h", XDG_CACHE_HOME: "x" }), expected);
 });
 
 test.after(() => rmSync(folder, { recursive: true }));

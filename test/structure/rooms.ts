@@ -3,6 +3,7 @@ import ts from "typescript";
 
 /** Rooms in the order in which they may import: each from those before it. */
 export const ROOMS = [
+  "checks",
   "wire",
   "generated",
   "hash",

@@ -7,7 +7,8 @@ import { reportLines } from "../demo/report.js";
 import { promptTokens } from "../demo/tokenizer.js";
 import { runWholeDemo } from "../demo/whole-demo.js";
 import { jsonText } from "../json.js";
-import { buildNativeAddon } from "../native-build.js";
+import { BuildProgress } from "../native-build/build-progress.js";
+import { buildNativeAddon } from "../native-build/native-build.js";
 import { addJsonOption, type JsonOption } from "../options.js";
 import { packageRoot } from "../package-root.js";
 import { Progress } from "../progress.js";
@@ -46,12 +47,7 @@ async function run({ store: uri, json }: DemoOptions, context: CommandContext): 
   const { stdout, stderr } = context;
   await checkStoreOption(uri);
   const root = packageRoot();
-  if (!nativeAvailable()) {
-    await stderr.line("mooncake-kv: the native addon is not built yet; building it once");
-    await stderr.flush();
-    await buildNativeAddon(root, { quiet: true });
-    loadNative();
-  }
+  if (!nativeAvailable()) await build(root, context);
   using stop = new StopSignal(context.io);
   const progress = new Progress(context);
   const store = await openStore(uri);
@@ -86,4 +82,18 @@ async function run({ store: uri, json }: DemoOptions, context: CommandContext): 
   } finally {
     await store.close();
   }
+}
+
+async function build(root: string, { io, env, stderr }: CommandContext): Promise<void> {
+  await stderr.line(
+    "mooncake-kv: the native addon is not built yet; building it once, which takes a minute or two",
+  );
+  await stderr.flush();
+  const progress = new BuildProgress(io.stderr);
+  try {
+    await buildNativeAddon(root, { quiet: true, onOutput: progress.take, environment: { ...env } });
+  } finally {
+    progress.end();
+  }
+  loadNative();
 }

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
+import { loadCodec } from "../../../generated/typescript/by-name.js";
 import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
 import type { Line } from "../input/lines.js";
 import { type InputText, parseJson, readFileOrStdin, readInputLines } from "../input/read-input.js";
 import { addJsonOption, type JsonOption, releaseOption } from "../options.js";
 import { UsageError } from "../usage-error.js";
-import { checkValue, type InputValue, type Invalid, wireCodec } from "../validate/check-value.js";
+import { checkValue, type InputValue, type Invalid } from "../validate/check-value.js";
 import { JsonReport, TextReport } from "../validate/report.js";
 
 interface ValidateOptions extends JsonOption {
@@ -40,7 +41,7 @@ export function define(command: Command, context: CommandContext): void {
 async function run(file: string, options: ValidateOptions, context: CommandContext): Promise<void> {
   const lines = options.lines === true || (file.endsWith(".jsonl") && !options.each);
   if (options.lines && options.each) throw new UsageError("--each and --lines exclude each other");
-  const codec = await wireCodec(options.release, options.type);
+  const codec = await loadCodec(options.release, options.type);
   const values = lines
     ? valuesOfLines(readInputLines(context, { file, what: "input" }))
     : valuesOf(await readFileOrStdin(context, file), options.each === true);

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { isMooncakeKvError } from "../../errors.js";
-import { loadNative } from "../../native/load.js";
+import { findNative } from "../../native/load.js";
 import { type Finding, missing, ok } from "./finding.js";
 
 const COMPILERS = ["c++", "g++", "clang++"];
@@ -32,8 +32,17 @@ export async function buildChecks(environment: Environment): Promise<Finding[]> 
 
 function checkAddon(): Finding {
   try {
-    const { bindingVersion, sha256Path } = loadNative();
-    return ok("native addon", `loaded, binding version ${bindingVersion}, SHA-256 by ${sha256Path}`);
+    const { addon, path, passedOver } = findNative();
+    const detail = `${path}, version ${addon.packageVersion}, SHA-256 by ${addon.sha256Path}`;
+    const unusable = passedOver.filter(({ reason }) => reason !== "no such file");
+    if (unusable.length > 0)
+      return missing(
+        "native addon",
+        false,
+        `${detail}; passed over: ${unusable.map(({ path, reason }) => `${path}: ${reason}`).join("; ")}`,
+        ["Delete the files that were passed over, or build again: npx mooncake-kv build"],
+      );
+    return ok("native addon", detail);
   } catch (error) {
     const attempts = isMooncakeKvError(error)
       ? (error.details["attempts"] as { path: string; reason: string }[])

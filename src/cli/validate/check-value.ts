@@ -1,7 +1,5 @@
-import { type AnyCodec, loadCodec, loadCodecs } from "../../../generated/typescript/by-name.js";
-import { describe, isMooncakeKvError, MooncakeKvError } from "../../errors.js";
-import type { Release } from "../../release.js";
-import { nearest } from "../nearest.js";
+import type { AnyCodec } from "../../../generated/typescript/by-name.js";
+import { isMooncakeKvError } from "../../errors.js";
 
 /** Where a value stands in its input. */
 export interface ValuePlace {
@@ -26,31 +24,8 @@ export interface Invalid extends ValuePlace {
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/**
- * The codec of a type.
- *
- * @throws MooncakeKvError `ERR_SCHEMA` when there is none; the message says what may be meant, or lists what there is.
- */
-export async function wireCodec(release: Release, type: string): Promise<AnyCodec> {
-  const names = Object.keys(await loadCodecs(release));
-  const meant = names.includes(type) ? undefined : nearest(type, names);
-  try {
-    return await loadCodec(release, type);
-  } catch (cause) {
-    if (!isMooncakeKvError(cause) || meant === undefined) throw cause;
-    const message = cause.message.replace("; ", `; did you mean ${meant}? `);
-    throw new MooncakeKvError(cause.code, message, { ...cause.details, meant }, { cause });
-  }
-}
-
 /** What is wrong with a value; undefined when nothing is. */
 export function checkValue(codec: AnyCodec, { value, ...place }: InputValue): Invalid | undefined {
-  // All wire types are objects; a rule between members would be the wrong word for what is none.
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    const rule = `expected the object ${codec.type}`;
-    const problem = `${codec.type} of ${codec.release} at $: ${describe(value)} is refused: ${rule}`;
-    return { ...place, problem, details: { path: "$", value, rule } };
-  }
   try {
     codec.fromJson(value);
     return undefined;

@@ -1,6 +1,5 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { describe, isMooncakeKvError } from "../../errors.js";
+import { linesOf } from "../lines.js";
 import { type Difference, firstDifference } from "../vectors/compare.js";
 import type { JsonObject, JsonValue } from "../vectors/handler.js";
 import type { FileReport, VectorFailure } from "../vectors/runner.js";
@@ -39,23 +38,14 @@ export interface ScenarioOutcome {
 
 /** Replays every scenario of a file in the published format against a backend, one after another. */
 export async function runContractFile(path: string, backend: ContractBackend): Promise<ContractReport> {
-  const lines = createInterface({
-    input: createReadStream(path, "utf8"),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  });
+  const lines = linesOf(path);
   return runContractLines(path, lines, backend);
 }
 
 /** Whether the first line of a file is a scenario, so that the file is for `runContractFile` and not for the vector runner. */
 export async function isContractFile(path: string): Promise<boolean> {
-  const stream = createReadStream(path, "utf8");
-  try {
-    for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY }))
-      if (line.trim() !== "") return parseScenario(line) !== undefined;
-    return false;
-  } finally {
-    stream.destroy();
-  }
+  for await (const line of linesOf(path)) if (line.trim() !== "") return parseScenario(line) !== undefined;
+  return false;
 }
 
 /** `runContractFile` for lines that come from elsewhere. */
@@ -69,6 +59,7 @@ export async function runContractLines(
     total: 0,
     passed: 0,
     failed: 0,
+    skipped: 0,
     ops: {},
     deviations: {},
     failures: [],
@@ -105,7 +96,7 @@ function add(report: ContractReport, outcome: ScenarioOutcome): void {
   report[outcome.failure ? "failed" : "passed"]++;
   report.otherBackendOnly.push(...outcome.skipped);
   for (const [op, passed] of outcome.steps) {
-    report.ops[op] ??= { total: 0, passed: 0, failed: 0 };
+    report.ops[op] ??= { total: 0, passed: 0, failed: 0, skipped: 0 };
     report.ops[op].total++;
     report.ops[op][passed ? "passed" : "failed"]++;
   }

@@ -1,3 +1,30 @@
+import {
+  BINBYTES,
+  BINBYTES8,
+  BINGET,
+  BININT,
+  BININT1,
+  BININT2,
+  BINUNICODE,
+  BINUNICODE8,
+  EMPTY_TUPLE,
+  FRAME,
+  LONG_BINGET,
+  LONG1,
+  LONG4,
+  MARK,
+  MEMOIZE,
+  NONE,
+  PROTO,
+  SHORT_BINBYTES,
+  SHORT_BINUNICODE,
+  STOP,
+  TUPLE,
+  TUPLE1,
+  TUPLE2,
+  TUPLE3,
+} from "../../hash/pickle-opcodes.js";
+
 /** Frames and opcode count of a pickle. */
 export interface PickleAnatomy {
   /** Offset of each frame's body and its length. */
@@ -7,34 +34,34 @@ export interface PickleAnatomy {
 
 /** Bytes of the argument after each opcode that a block's pickle can hold. */
 const FIXED: Readonly<Record<number, number>> = {
-  128: 1, // PROTO
-  149: 8, // FRAME
-  78: 0, // NONE
-  75: 1, // BININT1
-  77: 2, // BININT2
-  74: 4, // BININT
-  40: 0, // MARK
-  41: 0, // EMPTY_TUPLE
-  133: 0, // TUPLE1
-  134: 0, // TUPLE2
-  135: 0, // TUPLE3
-  116: 0, // TUPLE
-  148: 0, // MEMOIZE
-  104: 1, // BINGET
-  106: 4, // LONG_BINGET
-  46: 0, // STOP
+  [PROTO]: 1,
+  [FRAME]: 8,
+  [NONE]: 0,
+  [BININT1]: 1,
+  [BININT2]: 2,
+  [BININT]: 4,
+  [MARK]: 0,
+  [EMPTY_TUPLE]: 0,
+  [TUPLE1]: 0,
+  [TUPLE2]: 0,
+  [TUPLE3]: 0,
+  [TUPLE]: 0,
+  [MEMOIZE]: 0,
+  [BINGET]: 1,
+  [LONG_BINGET]: 4,
+  [STOP]: 0,
 };
 
 /** Width of the length in front of the payload of the opcodes that carry one. */
 const COUNTED: Readonly<Record<number, number>> = {
-  138: 1, // LONG1
-  139: 4, // LONG4
-  67: 1, // SHORT_BINBYTES
-  66: 4, // BINBYTES
-  142: 8, // BINBYTES8
-  140: 1, // SHORT_BINUNICODE
-  88: 4, // BINUNICODE
-  141: 8, // BINUNICODE8
+  [LONG1]: 1,
+  [LONG4]: 4,
+  [SHORT_BINBYTES]: 1,
+  [BINBYTES]: 4,
+  [BINBYTES8]: 8,
+  [SHORT_BINUNICODE]: 1,
+  [BINUNICODE]: 4,
+  [BINUNICODE8]: 8,
 };
 
 /** Walks a pickle opcode by opcode, as Python's pickletools does: an independent check of the encoder. */
@@ -58,7 +85,7 @@ export function dissectPickle(pickle: Uint8Array): PickleAnatomy {
     const width = FIXED[opcode];
     if (width === undefined)
       throw new RangeError(`opcode ${opcode} at ${at - 1} is not one of a block's pickle`);
-    if (opcode === 149) frames.push([at + 8, Number(view.getBigUint64(at, true))]);
+    if (opcode === FRAME) frames.push([at + 8, Number(view.getBigUint64(at, true))]);
     at += width;
   }
   return { frames, opcodeCount };

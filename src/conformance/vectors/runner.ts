@@ -1,6 +1,6 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
-import { isMooncakeKvError } from "../../errors.js";
+import { type Checks, checksFor } from "../../checks/checks-for.js";
+import { describe, isMooncakeKvError } from "../../errors.js";
+import { linesOf } from "../lines.js";
 import { type Difference, firstDifference } from "./compare.js";
 import { Deviation } from "./deviation.js";
 import type { JsonObject, JsonValue, VectorHandlers } from "./handler.js";
@@ -11,11 +11,22 @@ export interface VectorFailure extends Difference {
   readonly id: string;
 }
 
-/** Counts of one op of a file. */
+/** Counts of one op of a file. `total` is all of its lines but those that were skipped. */
 export interface OpReport {
   total: number;
   passed: number;
   failed: number;
+  /** Lines of ops that `only` does not name. */
+  skipped: number;
+}
+
+/** How a file is run. */
+export interface VectorOptions {
+  /**
+   * The ops to run; lines of others are skipped and counted. For an implementation that has not all of them. Default: all,
+   * where an op without a handler fails.
+   */
+  readonly only?: readonly string[] | undefined;
 }
 
 /** What became of one vector file. */
@@ -40,40 +51,73 @@ interface VectorLine {
 /**
  * Runs a golden vector file against handlers: each line for its source and for every release in its `same_in`. A line
  * with an unknown op, an unknown source or unreadable JSON counts as failed. Lines are read one at a time.
+ *
+ * @throws MooncakeKvError `ERR_CONFIG` for options that are none, for an op in `only` that has no handler, and for one of
+ * which the file has no line: most are misspelt.
  */
-export async function runVectorFile(path: string, handlers: VectorHandlers): Promise<FileReport> {
-  const lines = createInterface({
-    input: createReadStream(path, "utf8"),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  });
-  return runVectorLines(path, lines, handlers);
+export async function runVectorFile(
+  path: string,
+  handlers: VectorHandlers,
+  options: VectorOptions = {},
+): Promise<FileReport> {
+  return runVectorLines(path, linesOf(path), handlers, options);
 }
 
-/** `runVectorFile` for lines that come from elsewhere. */
+/** `runVectorFile` for lines that come from elsewhere. @throws MooncakeKvError `ERR_CONFIG` as `runVectorFile`. */
 export async function runVectorLines(
   file: string,
   lines: AsyncIterable<string> | Iterable<string>,
   handlers: VectorHandlers,
+  options: VectorOptions = {},
 ): Promise<FileReport> {
-  const report: FileReport = { file, total: 0, passed: 0, failed: 0, ops: {}, deviations: {}, failures: [] };
+  const only = checkedOnly(options, handlers);
+  const report: FileReport = { file, ...noLines(), ops: {}, deviations: {}, failures: [] };
   let number = 0;
   for await (const text of lines) {
     number++;
     if (text.trim() === "") continue;
     const line = parseLine(text);
     const op = typeof line === "string" ? "(unreadable)" : line.op;
+    report.ops[op] ??= noLines();
+    if (only !== undefined && typeof line !== "string" && !only.has(op)) {
+      for (const counts of [report, report.ops[op]]) counts.skipped++;
+      continue;
+    }
     const failure =
       typeof line === "string"
         ? { id: `line ${number}`, path: "$", expected: "a vector", actual: line }
         : await runLine(line, text, handlers, report.deviations);
-    report.ops[op] ??= { total: 0, passed: 0, failed: 0 };
     for (const counts of [report, report.ops[op]]) {
       counts.total++;
       counts[failure ? "failed" : "passed"]++;
     }
     if (failure) report.failures.push(failure);
   }
+  const unseen = [...(only ?? [])].find((op) => !Object.hasOwn(report.ops, op));
+  if (unseen !== undefined)
+    throw checks.error(
+      `${file} has no line of the op ${describe(unseen)}; its ops are ${Object.keys(report.ops).sort().join(", ")}`,
+      { file, op: unseen },
+    );
   return report;
+}
+
+const checks: Checks = checksFor("ERR_CONFIG");
+
+const noLines = (): OpReport => ({ total: 0, passed: 0, failed: 0, skipped: 0 });
+
+function checkedOnly(options: VectorOptions, handlers: VectorHandlers): ReadonlySet<string> | undefined {
+  const { only } = checks.names("a run of vectors", options, { only: 1 });
+  if (only === undefined) return undefined;
+  if (!Array.isArray(only) || only.length === 0)
+    throw checks.error(`only is ${describe(only)}; it is a list of ops, with one at least`, { only });
+  for (const op of only as readonly string[])
+    if (!Object.hasOwn(handlers, op))
+      throw checks.error(
+        `there is no handler for the op ${describe(op)}; there are ${Object.keys(handlers).sort().join(", ")}`,
+        { op },
+      );
+  return new Set(only as readonly string[]);
 }
 
 function parseLine(text: string): VectorLine | string {

@@ -1,4 +1,5 @@
-import { MooncakeKvError } from "../../errors.js";
+import { configChecks } from "../../coordinator/checks.js";
+import { describe, MooncakeKvError } from "../../errors.js";
 import { callUser } from "../user-callbacks.js";
 import type { MooncakeStoreConnectorStats, OperationRecord } from "./connector-stats.js";
 
@@ -64,7 +65,19 @@ export class MooncakeStorePromMetrics {
   readonly refused: { count: number; lastError: unknown } = { count: 0, lastError: undefined };
 
   /** Registers the metrics. Throws what the client throws, for example for a name that is registered already. */
-  constructor({ client, labels = {}, registers }: PromMetricsOptions) {
+  /** @throws MooncakeKvError `ERR_CONFIG` for options that are none. */
+  constructor(options: PromMetricsOptions) {
+    const {
+      client,
+      labels = {},
+      registers,
+    } = configChecks.names("MooncakeStorePromMetrics", options, {
+      client: 1,
+      labels: 1,
+      registers: 1,
+    });
+    if (typeof client?.Histogram !== "function")
+      throw configChecks.error(`client is ${describe(client)}; it is what loadPromClient gives`, { client });
     this.#labelValues = Object.values(labels);
     const common = {
       labelNames: [...Object.keys(labels), "operation", "status"],

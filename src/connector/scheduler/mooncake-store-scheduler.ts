@@ -1,4 +1,6 @@
 import type { MooncakeStoreWorkerMetadata } from "../../../generated/typescript/index.js";
+import type { OptionNames } from "../../checks/checks-for.js";
+import { configChecks } from "../../coordinator/checks.js";
 import { describe } from "../../errors.js";
 import { MooncakeStoreKVEvents } from "../../events/kv-event-aggregator.js";
 import type { KVCacheEvent } from "../../events/kv-events.js";
@@ -39,6 +41,14 @@ export interface MooncakeStoreSchedulerOptions {
   readonly logger?: ConnectorLogger | undefined;
 }
 
+const OPTIONS: OptionNames<MooncakeStoreSchedulerOptions> = {
+  config: 1,
+  lookupClient: 1,
+  blockPool: 1,
+  timeLimits: 1,
+  logger: 1,
+};
+
 /**
  * The scheduler side of the connector: decides in every step of the engine what its workers save and load, and keeps the
  * blocks of a job from being given away until all ranks have reported it. Mirrors vLLM's `MooncakeStoreScheduler` and
@@ -62,6 +72,12 @@ export class MooncakeStoreScheduler {
    * that can't be and a logger that is none.
    */
   constructor(options: MooncakeStoreSchedulerOptions) {
+    configChecks.names("MooncakeStoreScheduler", options, OPTIONS);
+    if (typeof options.lookupClient !== "object" || options.lookupClient === null)
+      throw configChecks.error(
+        `lookupClient is ${describe(options.lookupClient)}; it must be a client, such as PendingLookups`,
+        { lookupClient: options.lookupClient },
+      );
     this.settings = connectorSettings(options.config);
     this.#lookups = new SchedulerLookups(
       options.lookupClient,

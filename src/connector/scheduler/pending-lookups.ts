@@ -1,5 +1,5 @@
 import type { MooncakeLookupResult } from "../../../generated/typescript/index.js";
-import { configError } from "../../coordinator/checks.js";
+import { configChecks, configError } from "../../coordinator/checks.js";
 import { describe } from "../../errors.js";
 import type { BlockHashSequence } from "../../hash/blob-block-hashes.js";
 import { LONGEST_MS } from "../../store/shared/deadline.js";
@@ -35,7 +35,8 @@ export class PendingLookups implements LookupClient {
   readonly #pending = new Map<string, PendingLookup>();
 
   /** @throws MooncakeKvError `ERR_CONFIG` for a time that is no whole number of milliseconds. */
-  constructor(source: LookupSource, { timeoutMs = 5_000 }: PendingLookupsOptions = {}) {
+  constructor(source: LookupSource, options: PendingLookupsOptions = {}) {
+    const { timeoutMs = 5_000 } = configChecks.names("PendingLookups", options, { timeoutMs: 1 });
     if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > LONGEST_MS)
       throw configError(`timeoutMs is ${describe(timeoutMs)}; it is a whole number of 1 to ${LONGEST_MS}`, {
         timeoutMs,

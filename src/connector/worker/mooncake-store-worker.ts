@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { configError } from "../../coordinator/checks.js";
+import { configChecks, configError } from "../../coordinator/checks.js";
 import type { LookupResult } from "../../coordinator/lookup/lookup-session.js";
 import { describe } from "../../errors.js";
 import { MooncakeStoreKVEvents } from "../../events/kv-event-aggregator.js";
@@ -18,7 +18,12 @@ import { RegisteredMemory } from "./registered-memory.js";
 import { checkedJobId, type SaveFence, type SavePipeline } from "./save-pipeline.js";
 import { CountedStore, type WorkerStore } from "./store-calls.js";
 import { type WorkerSettings, workerSettings } from "./worker-config.js";
-import type { MooncakeStoreWorkerOptions, TransferResults, WorkerSnapshot } from "./worker-options.js";
+import {
+  type MooncakeStoreWorkerOptions,
+  type TransferResults,
+  WORKER_OPTIONS,
+  type WorkerSnapshot,
+} from "./worker-options.js";
 import { loadPipeline, savePipeline } from "./worker-pipelines.js";
 
 export type { MooncakeStoreWorkerOptions, TransferResults, WorkerSnapshot } from "./worker-options.js";
@@ -58,6 +63,11 @@ export class MooncakeStoreWorker implements AsyncDisposable {
    * can't be and a logger that is none; `ERR_REQUEST` for a number that is none.
    */
   constructor(options: MooncakeStoreWorkerOptions) {
+    configChecks.names("MooncakeStoreWorker", options, WORKER_OPTIONS);
+    if (typeof options.store !== "object" || options.store === null)
+      throw configChecks.error(`store is ${describe(options.store)}; it must be a store`, {
+        store: options.store,
+      });
     this.settings = workerSettings(options.config);
     this.#options = options;
     checkCount("recvThreads", options.recvThreads ?? 1, 0);

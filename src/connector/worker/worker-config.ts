@@ -1,4 +1,5 @@
-import { configError } from "../../coordinator/checks.js";
+import type { OptionNames } from "../../checks/checks-for.js";
+import { configChecks, configError } from "../../coordinator/checks.js";
 import type { KvCacheGroupSpec } from "../../coordinator/spec/kv-cache-spec.js";
 import { lookupRankNamespaces, tpReplicationFactor } from "../../coordinator/spec/store-groups.js";
 import { type KeyMetadata, keyMetadata } from "../../key/key-metadata.js";
@@ -9,7 +10,12 @@ import { LBNHCStoreLayout } from "../../layout/lbnhc-store-layout.js";
 import type { KvCacheLayout } from "../../layout/store-namespace.js";
 import { pythonText } from "../../python-text.js";
 import { checkCount } from "../../request/checks.js";
-import { type ConnectorConfig, type ConnectorSettings, connectorSettings } from "../connector-config.js";
+import {
+  CONNECTOR_CONFIG,
+  type ConnectorConfig,
+  type ConnectorSettings,
+  settingsOf,
+} from "../connector-config.js";
 import { type SelectedLayout, selectStoreLayout } from "./select-layout.js";
 
 /** What a worker must be told besides. Ranks default to 0, sizes to 1. */
@@ -28,6 +34,19 @@ export interface WorkerConfig extends ConnectorConfig {
   /** Physical order of the KV cache. Default: LBNHC, as in vLLM. */
   readonly cacheLayout?: KvCacheLayout | undefined;
 }
+
+const WORKER_CONFIG: OptionNames<WorkerConfig> = {
+  ...CONNECTOR_CONFIG,
+  model: 1,
+  numKvHeads: 1,
+  tpSize: 1,
+  tpRank: 1,
+  ppSize: 1,
+  rank: 1,
+  pcpRank: 1,
+  dcpRank: 1,
+  cacheLayout: 1,
+};
 
 /** Who a worker is, and how its groups are stored. */
 export interface WorkerSettings extends ConnectorSettings {
@@ -65,7 +84,7 @@ export interface WorkerGroups {
  * which only exists where Mooncake allocates GPU memory.
  */
 export function workerSettings(config: WorkerConfig): WorkerSettings {
-  const settings = connectorSettings(config);
+  const settings = settingsOf(configChecks.names("a worker's configuration", config, WORKER_CONFIG));
   const extra = config.extraConfig ?? {};
   const tpSize = size("tpSize", config.tpSize);
   const ppSize = size("ppSize", config.ppSize);

@@ -1,4 +1,5 @@
-import type { LookupWindows } from "../../coordinator/lookup/lookup-session.js";
+import type { OptionNames } from "../../checks/checks-for.js";
+import type { LookupSessionOptions } from "../../coordinator/lookup/lookup-session.js";
 import type { TimeLimitOptions, WorkerTimeLimits } from "../time-limits.js";
 import type { ConnectorLogger } from "../user-callbacks.js";
 import type { WorkerStore } from "./store-calls.js";
@@ -30,12 +31,31 @@ export interface MooncakeStoreWorkerOptions {
   /** Loads that may wait; one more fails at once, so that the engine computes. Default: 4096. */
   readonly maxQueuedLoads?: number | undefined;
   /** How lookups ask. */
-  readonly lookupWindows?: Partial<LookupWindows> | undefined;
+  readonly lookupWindows?: LookupSessionOptions["windows"] | undefined;
   /** How long the worker waits for the store. Default: `DEFAULT_WORKER_TIME_LIMITS`. */
   readonly timeLimits?: TimeLimitOptions<WorkerTimeLimits> | undefined;
   /** Told of troubles. It may throw: that costs nothing but what it would have said. */
   readonly logger?: ConnectorLogger | undefined;
 }
+
+/** The names of `MooncakeStoreWorkerOptions`. */
+export const WORKER_OPTIONS: OptionNames<MooncakeStoreWorkerOptions> = {
+  config: 1,
+  store: 1,
+  registerMemory: 1,
+  preferredSegment: 1,
+  supportsGroupIds: 1,
+  diskOffloadBufferBudgetBytes: 1,
+  diskStagingUsableRatio: 1,
+  recvThreads: 1,
+  tierLog: 1,
+  useIntBlockHashes: 1,
+  maxQueuedSaves: 1,
+  maxQueuedLoads: 1,
+  lookupWindows: 1,
+  timeLimits: 1,
+  logger: 1,
+};
 
 /** What became of requests since the last step. */
 export interface TransferResults {

@@ -1,8 +1,9 @@
 import type { TailKeyBoundary } from "../../../generated/typescript/index.js";
+import type { OptionNames } from "../../checks/checks-for.js";
 import { describe, isMooncakeKvError, type MooncakeKvError } from "../../errors.js";
 import { BlobBlockHashes, type BlockHashSequence } from "../../hash/blob-block-hashes.js";
 import { KeyTable } from "../../key/key-table.js";
-import { checkTokens, checkWhole, lookupError } from "../checks.js";
+import { checkTokens, lookupChecks, lookupError } from "../checks.js";
 import { ExistenceTable, UNKNOWN, Wanted } from "../search/existence-table.js";
 import { type ExistsAnswers, LookupAnswers, type LookupQuestion } from "./lookup-answers.js";
 import { gatherHashes, type LookupCandidates, lookupCandidates } from "./lookup-candidates.js";
@@ -27,7 +28,8 @@ export interface LookupSessionOptions {
   readonly blockHashes: BlockHashSequence;
   /** The namespaces of each group that must all hold a block: what `StoreLayout.lookupKeyPrefixes` gives. */
   readonly keyPrefixes: readonly (readonly string[])[];
-  readonly windows?: Partial<LookupWindows> | undefined;
+  /** How the questions grow. Default: 64 keys, four times as many each time, 32,768 at most. */
+  readonly windows?: { readonly [Name in keyof LookupWindows]?: number | undefined } | undefined;
 }
 
 /** Why it is not known how much of a prompt is stored. */
@@ -63,6 +65,15 @@ export type LookupStep =
 
 const NO_HASHES = new BlobBlockHashes(new Uint8Array(0), 0);
 
+const WINDOWS: OptionNames<LookupWindows> = { first: 1, growth: 1, most: 1 };
+
+const OPTIONS: OptionNames<LookupSessionOptions> = {
+  numTokens: 1,
+  blockHashes: 1,
+  keyPrefixes: 1,
+  windows: 1,
+};
+
 const DEFAULT_WINDOWS: LookupWindows = { first: 64, growth: 4, most: 32_768 };
 
 /**
@@ -89,6 +100,7 @@ export class LookupSession {
 
   /** @throws MooncakeKvError `ERR_LOOKUP`, `ERR_KEY` or `ERR_HASH` for options that make no sense. */
   constructor(coordinator: PrefixSearch, options: LookupSessionOptions) {
+    lookupChecks.names("a lookup", options, OPTIONS);
     checkTokens("numTokens", options.numTokens);
     this.#coordinator = coordinator;
     this.#options = options;
@@ -210,11 +222,17 @@ function asBlob(hashes: BlockHashSequence): BlobBlockHashes {
   return BlobBlockHashes.from(Array.from({ length: hashes.length }, (_, index) => hashes.at(index)!));
 }
 
-function checkedWindows(windows: Partial<LookupWindows>): LookupWindows {
-  const checked = { ...DEFAULT_WINDOWS, ...windows };
-  checkWhole(lookupError, "windows.first", checked.first, 1);
-  checkWhole(lookupError, "windows.growth", checked.growth, 1);
-  checkWhole(lookupError, "windows.most", checked.most, 1);
+function checkedWindows(windows: NonNullable<LookupSessionOptions["windows"]>): LookupWindows {
+  lookupChecks.names("windows", windows, WINDOWS);
+  const { first, growth, most } = DEFAULT_WINDOWS;
+  const checked = {
+    first: windows.first ?? first,
+    growth: windows.growth ?? growth,
+    most: windows.most ?? most,
+  };
+  lookupChecks.whole("windows.first", checked.first, 1);
+  lookupChecks.whole("windows.growth", checked.growth, 1);
+  lookupChecks.whole("windows.most", checked.most, 1);
   return checked;
 }
 

@@ -23,10 +23,10 @@ export interface LookupOptions extends LookupSessionOptions {
  *
  * @throws MooncakeKvError `ERR_LOOKUP`, `ERR_KEY` or `ERR_HASH` for options that make no sense, before anything is asked.
  */
-export async function lookup(
-  coordinator: PrefixSearch,
-  { exists, signal, ...options }: LookupOptions,
-): Promise<LookupResult> {
+export async function lookup(coordinator: PrefixSearch, lookupOptions: LookupOptions): Promise<LookupResult> {
+  if (typeof lookupOptions !== "object" || lookupOptions === null)
+    throw lookupError(`the options of a lookup are ${describe(lookupOptions)}; they must be an object`);
+  const { exists, signal, ...options } = lookupOptions;
   const session = new LookupSession(coordinator, options);
   if (typeof exists !== "function")
     throw lookupError(`exists is ${describe(exists)}; it is a function that asks the store about keys`);

@@ -1,4 +1,4 @@
-import { checkWhole, lookupError } from "../checks.js";
+import { lookupChecks } from "../checks.js";
 
 /** The block is not stored. */
 export const ABSENT = 0;
@@ -40,15 +40,15 @@ export class ExistenceTable implements BlockExistence {
    * @throws MooncakeKvError `ERR_LOOKUP` for numbers that are no whole ones.
    */
   static filled(numGroups: number, numHashes: number, state: BlockState = ABSENT): ExistenceTable {
-    checkWhole(lookupError, "numGroups", numGroups, 0);
-    checkWhole(lookupError, "numHashes", numHashes, 0);
+    lookupChecks.whole("numGroups", numGroups, 0);
+    lookupChecks.whole("numHashes", numHashes, 0);
     const states = new Uint8Array(numGroups * numHashes);
     return new ExistenceTable(numGroups, numHashes, state === ABSENT ? states : states.fill(state));
   }
 
   /** The side that loads: the length of the hit is settled, so every block is taken as stored. Takes no memory. */
   static everything(numHashes: number): ExistenceTable {
-    checkWhole(lookupError, "numHashes", numHashes, 0);
+    lookupChecks.whole("numHashes", numHashes, 0);
     return new ExistenceTable(0, numHashes, undefined);
   }
 

@@ -1,4 +1,4 @@
-import { checkWhole, lookupError } from "../checks.js";
+import { lookupChecks } from "../checks.js";
 import {
   isSlidingWindow,
   type KvCacheSpec,
@@ -107,12 +107,12 @@ function keepRange(mask: Uint8Array, startBlock: number, from: number, to: numbe
 
 function checkNumbers(blocks: ReachableBlocks): void {
   const { startBlock, endBlock, alignmentTokens, retentionInterval, dcpWorldSize } = blocks;
-  checkWhole(lookupError, "startBlock", startBlock, 0);
-  checkWhole(lookupError, "endBlock", endBlock, 0);
-  checkWhole(lookupError, "alignmentTokens", alignmentTokens ?? 1, 1);
-  checkWhole(lookupError, "retentionInterval", retentionInterval ?? 0, 0);
-  checkWhole(lookupError, "dcpWorldSize", dcpWorldSize ?? 1, 1);
-  checkWhole(lookupError, "finalSegmentEndBlock", blocks.finalSegmentEndBlock ?? 0, 0);
+  lookupChecks.whole("startBlock", startBlock, 0);
+  lookupChecks.whole("endBlock", endBlock, 0);
+  lookupChecks.whole("alignmentTokens", alignmentTokens ?? 1, 1);
+  lookupChecks.whole("retentionInterval", retentionInterval ?? 0, 0);
+  lookupChecks.whole("dcpWorldSize", dcpWorldSize ?? 1, 1);
+  lookupChecks.whole("finalSegmentEndBlock", blocks.finalSegmentEndBlock ?? 0, 0);
   for (const boundary of blocks.reachableBoundaries ?? [])
-    checkWhole(lookupError, "reachableBoundaries", boundary, Number.MIN_SAFE_INTEGER);
+    lookupChecks.whole("reachableBoundaries", boundary, Number.MIN_SAFE_INTEGER);
 }

@@ -1,4 +1,5 @@
-import { checkWhole, configError } from "../checks.js";
+import type { OptionNames } from "../../checks/checks-for.js";
+import { configChecks, configError } from "../checks.js";
 import {
   checkKvCacheGroups,
   dcpSharded,
@@ -25,6 +26,15 @@ export interface BlockSizeOptions {
   /** Whether a KV connector is configured. Default: true. */
   readonly hasConnector?: boolean | undefined;
 }
+
+const OPTIONS: OptionNames<BlockSizeOptions> = {
+  kvCacheGroups: 1,
+  blockSize: 1,
+  dcpWorldSize: 1,
+  prefixMatchUnit: 1,
+  enablePrefixCaching: 1,
+  hasConnector: 1,
+};
 
 /** Block sizes of an engine, in tokens. */
 export interface KvCacheBlockSizes {
@@ -138,11 +148,12 @@ export function resolveCacheHitAlignmentTokens(options: BlockSizeOptions): numbe
 }
 
 function checkedOptions(options: BlockSizeOptions) {
+  configChecks.names("block sizes", options, OPTIONS);
   const { kvCacheGroups: groups, dcpWorldSize: dcp = 1, prefixMatchUnit: unit } = options;
   checkKvCacheGroups(groups);
-  checkWhole(configError, "blockSize", options.blockSize, 1);
-  checkWhole(configError, "dcpWorldSize", dcp, 1);
-  if (unit !== undefined) checkWhole(configError, "prefixMatchUnit", unit, 1);
+  configChecks.whole("blockSize", options.blockSize, 1);
+  configChecks.whole("dcpWorldSize", dcp, 1);
+  if (unit !== undefined) configChecks.whole("prefixMatchUnit", unit, 1);
   const hashing = (options.enablePrefixCaching ?? true) || (options.hasConnector ?? true);
   return { groups, dcp, unit, hashing };
 }

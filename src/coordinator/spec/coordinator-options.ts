@@ -1,4 +1,5 @@
-import { checkWhole, configError } from "../checks.js";
+import type { OptionNames } from "../../checks/checks-for.js";
+import { configChecks, configError } from "../checks.js";
 import { checkKvCacheGroups, type KvCacheGroupSpec, prefixCacheable, unwrapSpec } from "./kv-cache-spec.js";
 
 /** What a coordinator needs to know. All numbers are tokens. */
@@ -17,6 +18,15 @@ export interface MooncakeStoreCoordinatorOptions {
   readonly enablePartialHashHits?: boolean | undefined;
 }
 
+const OPTIONS: OptionNames<MooncakeStoreCoordinatorOptions> = {
+  kvCacheGroups: 1,
+  schedulerBlockSize: 1,
+  hashBlockSize: 1,
+  useEagle: 1,
+  retentionInterval: 1,
+  enablePartialHashHits: 1,
+};
+
 /** An engine's cache configuration, as the engine core resolved it. */
 export interface KvCacheConfig {
   /** All groups of the engine, block sizes as one rank sees them. */
@@ -31,6 +41,17 @@ export interface KvCacheConfig {
   readonly retentionInterval?: number | null | undefined;
 }
 
+/** The names of `KvCacheConfig`. */
+export const KV_CACHE_CONFIG: OptionNames<KvCacheConfig> = {
+  kvCacheGroups: 1,
+  schedulerBlockSize: 1,
+  hashBlockSize: 1,
+  cacheHitAlignmentTokens: 1,
+  dcpWorldSize: 1,
+  useEagle: 1,
+  retentionInterval: 1,
+};
+
 /**
  * Checks what a coordinator is made of.
  *
@@ -38,11 +59,12 @@ export interface KvCacheConfig {
  * does not divide the other.
  */
 export function checkOptions(options: MooncakeStoreCoordinatorOptions): void {
+  configChecks.names("MooncakeStoreCoordinator", options, OPTIONS);
   const { kvCacheGroups, schedulerBlockSize, hashBlockSize } = options;
   checkKvCacheGroups(kvCacheGroups);
-  checkWhole(configError, "schedulerBlockSize", schedulerBlockSize, 1);
-  checkWhole(configError, "hashBlockSize", hashBlockSize, 1);
-  checkWhole(configError, "retentionInterval", options.retentionInterval ?? 0, 0);
+  configChecks.whole("schedulerBlockSize", schedulerBlockSize, 1);
+  configChecks.whole("hashBlockSize", hashBlockSize, 1);
+  configChecks.whole("retentionInterval", options.retentionInterval ?? 0, 0);
   const multiple = (name: string, value: number, factorName: string, factor: number) => {
     if (value % factor !== 0)
       throw configError(`${name} ${value} is no multiple of ${factorName} ${factor}`, {

@@ -1,5 +1,5 @@
 import { describe } from "../../errors.js";
-import { checkWhole, configError } from "../checks.js";
+import { configChecks, configError } from "../checks.js";
 
 /** What the spec of every layer says. Fields that only tell specs apart are optional: absent equals absent. */
 export interface LayerSpecBase {
@@ -135,8 +135,7 @@ function checkKvCacheSpec(name: string, spec: KvCacheSpec): void {
       `${name} is of kind ${describe(spec?.kind)}; one of ${KV_CACHE_SPEC_KINDS.join(", ")} is expected`,
       { name, kind: spec?.kind },
     );
-  const positive = (member: string, value: number) =>
-    checkWhole(configError, `${member} of ${name}`, value, 1);
+  const positive = (member: string, value: number) => configChecks.whole(`${member} of ${name}`, value, 1);
   positive("blockSize", spec.blockSize);
   switch (spec.kind) {
     case "uniform":
@@ -145,7 +144,7 @@ function checkKvCacheSpec(name: string, spec: KvCacheSpec): void {
     case "swa":
     case "swa_mla":
       positive("slidingWindow", spec.slidingWindow);
-      checkWhole(configError, `extraRetainedTokens of ${name}`, spec.extraRetainedTokens ?? 0, 0);
+      configChecks.whole(`extraRetainedTokens of ${name}`, spec.extraRetainedTokens ?? 0, 0);
       return;
     case "chunked_local":
       positive("attentionChunkSize", spec.attentionChunkSize);

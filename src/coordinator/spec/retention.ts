@@ -1,5 +1,5 @@
 import { describe } from "../../errors.js";
-import { checkWhole, configError, lookupError } from "../checks.js";
+import { configChecks, configError, lookupChecks } from "../checks.js";
 import { coverageSpec, isSlidingWindow, type KvCacheGroupSpec, type KvCacheSpec } from "./kv-cache-spec.js";
 
 /**
@@ -21,8 +21,8 @@ export function validatePrefixCacheRetentionInterval(
       `retentionInterval ${describe(retentionInterval)} has no effect without a sliding window or Mamba group; set it to 0`,
       { retentionInterval },
     );
-  checkWhole(configError, "schedulerBlockSize", schedulerBlockSize, 1);
-  checkWhole(configError, "retentionInterval", retentionInterval, 0);
+  configChecks.whole("schedulerBlockSize", schedulerBlockSize, 1);
+  configChecks.whole("retentionInterval", retentionInterval, 0);
   if (retentionInterval % schedulerBlockSize !== 0)
     throw configError(
       `retentionInterval ${retentionInterval} is no multiple of the scheduler block size ${schedulerBlockSize}`,
@@ -50,8 +50,8 @@ export function replayBoundaries(
   schedulerBlockSize: number,
   useEagle: boolean,
 ): number[] {
-  checkWhole(lookupError, "numPromptTokens", numPromptTokens, 0);
-  checkWhole(lookupError, "schedulerBlockSize", schedulerBlockSize, 1);
+  lookupChecks.whole("numPromptTokens", numPromptTokens, 0);
+  lookupChecks.whole("schedulerBlockSize", schedulerBlockSize, 1);
   if (!useEagle) return [numPromptTokens - 1];
   const below = (tokens: number) =>
     Math.max((Math.floor(tokens / schedulerBlockSize) - 1) * schedulerBlockSize, 0);
@@ -73,9 +73,9 @@ export function mambaPrefillCheckpointPosition(
   dropEagleBlock: boolean,
   numHashLookaheadTokens: number = 0,
 ): number {
-  checkWhole(lookupError, "numTokens", numTokens, 0);
-  checkWhole(lookupError, "hashBlockSize", hashBlockSize, 1);
-  checkWhole(lookupError, "numHashLookaheadTokens", numHashLookaheadTokens, 0);
+  lookupChecks.whole("numTokens", numTokens, 0);
+  lookupChecks.whole("hashBlockSize", hashBlockSize, 1);
+  lookupChecks.whole("numHashLookaheadTokens", numHashLookaheadTokens, 0);
   const limit = dropEagleBlock ? numTokens : numTokens - Math.max(1, numHashLookaheadTokens);
   const position = Math.floor(limit / hashBlockSize) - (dropEagleBlock ? 1 : 0);
   return Math.max(position * hashBlockSize, 0);

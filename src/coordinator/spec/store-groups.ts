@@ -1,5 +1,5 @@
 import type { RankNamespace } from "../../layout/store-layout.js";
-import { checkWhole, configError } from "../checks.js";
+import { configChecks, configError } from "../checks.js";
 import {
   checkKvCacheGroups,
   type KvCacheGroupSpec,
@@ -29,7 +29,7 @@ export function prefixCacheableGroupIds(groups: readonly KvCacheGroupSpec[]): nu
  */
 export function validateKvCacheConfig(groups: readonly KvCacheGroupSpec[], pcpSize: number = 1): number[] {
   checkKvCacheGroups(groups);
-  checkWhole(configError, "pcpSize", pcpSize, 1);
+  configChecks.whole("pcpSize", pcpSize, 1);
   const ids = prefixCacheableGroupIds(groups);
   if (ids.length === 0)
     throw configError(
@@ -83,7 +83,7 @@ export function tpReplicationFactor(spec: KvCacheSpec, sizes: ParallelSizes, tot
 export function lookupRankNamespaces(sizes: ParallelSizes, replicationFactor: number): RankNamespace[] {
   const { tpSize = 1, ppSize = 1, pcpSize = 1, dcpSize = 1 } = sizes;
   for (const [name, size] of Object.entries({ tpSize, ppSize, pcpSize, dcpSize, replicationFactor }))
-    checkWhole(configError, name, size, 1);
+    configChecks.whole(name, size, 1);
   // DCP divides the TP ranks: each of them holds its own part, so none replicates another.
   const shards = dcpSize > 1 ? tpSize : Math.floor(tpSize / replicationFactor);
   const namespaces: RankNamespace[] = [];

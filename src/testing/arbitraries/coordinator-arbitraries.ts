@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import {
   ExistenceTable,
   type KvCacheGroupSpec,
@@ -12,6 +12,7 @@ import {
   PRESENT,
 } from "../../coordinator/index.js";
 import { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
+import fc from "../fast-check.js";
 
 /** A prompt and what a store holds of it. */
 export interface StoredPrompt {
@@ -33,7 +34,7 @@ export interface StoredPromptLimits {
 }
 
 /** The spec of one layer with blocks of `blockSize` tokens. */
-export function layerSpec(blockSize: number, chunkedLocal: boolean = true): fc.Arbitrary<LayerSpec> {
+export function layerSpec(blockSize: number, chunkedLocal: boolean = true): FastCheck.Arbitrary<LayerSpec> {
   const window = fc.integer({ min: 1, max: 5 * blockSize + 1 });
   const local = fc.integer({ min: 1, max: 4 * blockSize });
   return fc.oneof(
@@ -66,7 +67,7 @@ export function layerSpec(blockSize: number, chunkedLocal: boolean = true): fc.A
 /** Options of coordinators that exist: one to four groups whose sizes fit together. */
 export function coordinatorOptions(
   limits: StoredPromptLimits = {},
-): fc.Arbitrary<MooncakeStoreCoordinatorOptions> {
+): FastCheck.Arbitrary<MooncakeStoreCoordinatorOptions> {
   const { eagle = true, partialHits = true, chunkedLocal = true } = limits;
   const flag = (allowed: boolean) => (allowed ? fc.boolean() : fc.constant(false));
   return fc.constantFrom(1, 2, 3, 4).chain((hashBlockSize) => {
@@ -94,7 +95,7 @@ export function coordinatorOptions(
 }
 
 /** Prompts of up to 48 hashes over stores that hold any blocks: none, all, a prefix, or with holes. */
-export function storedPrompt(limits: StoredPromptLimits = {}): fc.Arbitrary<StoredPrompt> {
+export function storedPrompt(limits: StoredPromptLimits = {}): FastCheck.Arbitrary<StoredPrompt> {
   return fc.tuple(coordinatorOptions(limits), fc.nat(48), fc.nat(6)).chain(([options, numHashes, more]) => {
     const row = fc.oneof(
       fc.array(fc.boolean(), { minLength: numHashes, maxLength: numHashes }),

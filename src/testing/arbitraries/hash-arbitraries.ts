@@ -1,6 +1,7 @@
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { type Hashable, SharedText } from "../../hash/hashable.js";
 import type { HashRequest, MmFeature } from "../../hash/request.js";
+import fc from "../fast-check.js";
 
 /** Where an id changes its width in a pickle or in CBOR, and the ids next to it. */
 const EDGES = [
@@ -8,17 +9,17 @@ const EDGES = [
 ] as const;
 
 /** One token id; the edges of every width are likely. */
-export function tokenId(): fc.Arbitrary<number> {
+export function tokenId(): FastCheck.Arbitrary<number> {
   return fc.oneof(fc.constantFrom(...EDGES), fc.nat(200_000), fc.nat(0xffff_ffff));
 }
 
 /** Token ids of a prompt. */
-export function tokenIds(maxLength: number = 80): fc.Arbitrary<Uint32Array> {
+export function tokenIds(maxLength: number = 80): FastCheck.Arbitrary<Uint32Array> {
   return fc.array(tokenId(), { maxLength }).map((ids) => Uint32Array.from(ids));
 }
 
 /** Texts that UTF-8 can carry, beyond ASCII and beyond U+FFFF included. */
-export function wellFormedText(maxLength: number = 12): fc.Arbitrary<string> {
+export function wellFormedText(maxLength: number = 12): FastCheck.Arbitrary<string> {
   return fc.oneof(
     fc.string({ maxLength }),
     fc.string({ unit: "binary", maxLength }),
@@ -27,7 +28,7 @@ export function wellFormedText(maxLength: number = 12): fc.Arbitrary<string> {
 }
 
 /** Any text of UTF-16 units, lone surrogates included. */
-export function anyText(maxLength: number = 12): fc.Arbitrary<string> {
+export function anyText(maxLength: number = 12): FastCheck.Arbitrary<string> {
   const unit = fc.integer({ min: 0xd800, max: 0xdfff }).map((code) => String.fromCharCode(code));
   return fc.oneof(
     wellFormedText(maxLength),
@@ -49,7 +50,7 @@ export type HashableSpec =
   | { readonly ref: number };
 
 /** Integers of every width, the edges likely. */
-export function anyInteger(): fc.Arbitrary<bigint> {
+export function anyInteger(): FastCheck.Arbitrary<bigint> {
   const edge = fc
     .tuple(
       fc.constantFrom(8n, 16n, 31n, 32n, 63n, 64n, 127n, 128n, 2032n, 2040n),
@@ -61,7 +62,7 @@ export function anyInteger(): fc.Arbitrary<bigint> {
 }
 
 /** Values of a block, with shared objects among them. */
-export function hashableSpec(): fc.Arbitrary<HashableSpec> {
+export function hashableSpec(): FastCheck.Arbitrary<HashableSpec> {
   const bytes = fc
     .uint8Array({ maxLength: 40 })
     .map((data) => ({ bytes: Buffer.from(data).toString("hex") }));
@@ -97,7 +98,7 @@ export function buildHashable(spec: HashableSpec, objects: Hashable[] = []): Has
 }
 
 /** Multimodal items in order, apart from each other. */
-export function mmFeatures(): fc.Arbitrary<MmFeature[]> {
+export function mmFeatures(): FastCheck.Arbitrary<MmFeature[]> {
   const piece = fc.record({
     gap: fc.nat(9),
     identifier: wellFormedText(),
@@ -114,7 +115,7 @@ export function mmFeatures(): fc.Arbitrary<MmFeature[]> {
 }
 
 /** Requests with every kind of extra key, of up to 80 tokens. */
-export function hashRequest(): fc.Arbitrary<HashRequest> {
+export function hashRequest(): FastCheck.Arbitrary<HashRequest> {
   const embeds = (rows: number) =>
     fc
       .integer({ min: 1, max: 4 })

@@ -1,10 +1,11 @@
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import type { KeyMetadata } from "../../key/key-metadata.js";
 import { PoolKey } from "../../key/pool-key.js";
+import fc from "../fast-check.js";
 import { wellFormedText } from "./hash-arbitraries.js";
 
 /** Texts that are likely inside keys, separators and look-alikes of key parts among them. */
-export function keyText(): fc.Arbitrary<string> {
+export function keyText(): FastCheck.Arbitrary<string> {
   const piece = fc.constantFrom(
     "@",
     "a",
@@ -28,12 +29,12 @@ export function keyText(): fc.Arbitrary<string> {
 }
 
 /** Lower-case hex of whole bytes, as a block hash stands in a key. */
-export function chunkHash(): fc.Arbitrary<string> {
+export function chunkHash(): FastCheck.Arbitrary<string> {
   return fc.uint8Array({ minLength: 1, maxLength: 32 }).map((hash) => Buffer.from(hash).toString("hex"));
 }
 
 /** Complete key metadata; any text may be any text, the model is never empty. */
-export function anyKeyMetadata(): fc.Arbitrary<KeyMetadata> {
+export function anyKeyMetadata(): FastCheck.Arbitrary<KeyMetadata> {
   const rank = fc.oneof(fc.nat(12), fc.maxSafeNat());
   return fc.record({
     modelName: keyText().filter((name) => name !== ""),
@@ -48,7 +49,7 @@ export function anyKeyMetadata(): fc.Arbitrary<KeyMetadata> {
 }
 
 /** Keys that often agree in most of their parts, so that every part decides an order now and then. */
-export function similarPoolKey(): fc.Arbitrary<PoolKey> {
+export function similarPoolKey(): FastCheck.Arbitrary<PoolKey> {
   const rank = fc.integer({ min: -1, max: 11 });
   const text = fc.constantFrom("", "a", "b", "a@b", "\uffff", "\u{10000}");
   return fc

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
 import type { CacheTensor } from "../../layout/cache-tensor.js";
 import { kvCacheBytes, kvCacheTensors } from "../../layout/kv-cache-tensors.js";
@@ -8,6 +8,7 @@ import { RankLocalStoreLayout } from "../../layout/rank-local-store-layout.js";
 import type { HashedChunks, StoreLayout } from "../../layout/store-layout.js";
 import type { KvCacheLayout } from "../../layout/store-namespace.js";
 import type { TPShardedStoreLayout } from "../../layout/tp-sharded-store-layout.js";
+import fc from "../fast-check.js";
 
 /** A layout with the memory that it was told of. */
 export interface RegisteredLayout {
@@ -42,7 +43,7 @@ export interface Rank {
 }
 
 /** Any shared model, small enough to look at every byte. Both layouts, layer-major and block-major. */
-export function sharedModel(): fc.Arbitrary<SharedModel> {
+export function sharedModel(): FastCheck.Arbitrary<SharedModel> {
   const kinds = [
     [LBHNCStoreLayout, "LBHNC"],
     [LBHNCStoreLayout, "BLHNC"],
@@ -64,16 +65,16 @@ export function sharedModel(): fc.Arbitrary<SharedModel> {
 }
 
 /** A shared model with a TP size that divides its shards. */
-export function sharedModelAndTp(): fc.Arbitrary<[SharedModel, number]> {
+export function sharedModelAndTp(): FastCheck.Arbitrary<[SharedModel, number]> {
   return sharedModel().chain((model) => fc.tuple(fc.constant(model), tpSizeOf(model)));
 }
 
 /** A shared model with two TP sizes, each of which divides its shards. */
-export function sharedModelAndTwoTps(): fc.Arbitrary<[SharedModel, number, number]> {
+export function sharedModelAndTwoTps(): FastCheck.Arbitrary<[SharedModel, number, number]> {
   return sharedModel().chain((model) => fc.tuple(fc.constant(model), tpSizeOf(model), tpSizeOf(model)));
 }
 
-function tpSizeOf({ storeTpSize }: SharedModel): fc.Arbitrary<number> {
+function tpSizeOf({ storeTpSize }: SharedModel): FastCheck.Arbitrary<number> {
   const sizes = Array.from({ length: storeTpSize }, (_, i) => i + 1);
   return fc.constantFrom(...sizes.filter((size) => storeTpSize % size === 0));
 }
@@ -81,7 +82,8 @@ function tpSizeOf({ storeTpSize }: SharedModel): fc.Arbitrary<number> {
 /** The ranks of an engine of one TP size, each with memory of its own. */
 export function engineRanks(model: SharedModel, tpSize: number): Rank[] {
   const numHeads = (model.storeTpSize * model.headsPerShard) / tpSize;
-  const shape = { ...model, layout: model.order, numHeads };
+  const { numLayers, numBlocks, blockSize, contentSize, elementSize } = model;
+  const shape = { layout: model.order, numLayers, numBlocks, numHeads, blockSize, contentSize, elementSize };
   return Array.from({ length: tpSize }, (_, tpRank) => {
     const baseAddress = 0x7f00_0000_0000n + BigInt(tpRank) * 0x10_0000_0000n;
     const layout = new model.layoutClass({
@@ -115,7 +117,7 @@ export function byteOffset(
 }
 
 /** One registered rank of a shared layout. */
-export function registeredSharedLayout(): fc.Arbitrary<RegisteredLayout> {
+export function registeredSharedLayout(): FastCheck.Arbitrary<RegisteredLayout> {
   return sharedModelAndTp().chain(([model, tpSize]) =>
     fc.constantFrom(...engineRanks(model, tpSize)).map(({ layout, tensors }) => ({
       layout,
@@ -130,7 +132,7 @@ export function registeredSharedLayout(): fc.Arbitrary<RegisteredLayout> {
  * Two kinds of cache are left out, because vLLM describes their blocks with lengths that overlap and reach beyond the
  * storage: those in the order BHLNC, and block-major ones with room behind the blocks.
  */
-export function registeredRankLocalLayout(): fc.Arbitrary<RegisteredLayout> {
+export function registeredRankLocalLayout(): FastCheck.Arbitrary<RegisteredLayout> {
   return fc
     .record({
       layout: fc.constantFrom<KvCacheLayout>("LBHNC", "LBNHC", "LHBNC", "BLHNC", "BLNHC"),
@@ -159,7 +161,7 @@ export function registeredRankLocalLayout(): fc.Arbitrary<RegisteredLayout> {
 }
 
 /** Full-block chunks of a request with a block for each, in any order, some of them twice. */
-export function blockTable({ layout, numBlocks }: RegisteredLayout): fc.Arbitrary<{
+export function blockTable({ layout, numBlocks }: RegisteredLayout): FastCheck.Arbitrary<{
   readonly chunks: HashedChunks;
   readonly blockIds: readonly number[];
 }> {

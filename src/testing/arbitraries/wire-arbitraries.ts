@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { codecFor, type codecs } from "../../../generated/typescript/all-releases.js";
 import type { BinaryCodec, Codec } from "../../../generated/typescript/index.js";
 import { model as vllm027 } from "../../../generated/typescript/vllm-0.27/model.js";
@@ -6,6 +6,7 @@ import { model as vllm031 } from "../../../generated/typescript/vllm-0.31/model.
 import { model as vllm033 } from "../../../generated/typescript/vllm-0.33/model.js";
 import { RELEASES, type Release } from "../../release.js";
 import type { MemberModel, ReleaseModel, RuleModel, Shape, TypeModel } from "../../wire/model.js";
+import fc from "../fast-check.js";
 
 const MODELS: Readonly<Record<Release, ReleaseModel>> = {
   "vllm-0.27": vllm027,
@@ -36,8 +37,8 @@ export type WireValue<R extends Release, T extends WireTypeName<R>> =
 export function wireArbitrary<R extends Release, T extends WireTypeName<R>>(
   release: R,
   type: T,
-): fc.Arbitrary<WireValue<R, T>> {
-  return typeArbitrary(release, find(release, type)) as fc.Arbitrary<WireValue<R, T>>;
+): FastCheck.Arbitrary<WireValue<R, T>> {
+  return typeArbitrary(release, find(release, type)) as FastCheck.Arbitrary<WireValue<R, T>>;
 }
 
 function find(release: Release, name: string): TypeModel {
@@ -47,7 +48,7 @@ function find(release: Release, name: string): TypeModel {
 type Values = Record<string, unknown>;
 
 /** Any valid value of a type that is known only at run time. */
-export function typeArbitrary(release: Release, type: TypeModel): fc.Arbitrary<unknown> {
+export function typeArbitrary(release: Release, type: TypeModel): FastCheck.Arbitrary<unknown> {
   if (type.form === "tagged")
     return fc.oneof(...type.options!.map((name) => typeArbitrary(release, find(release, name))));
   const members = type.members.filter((member) => member.shape.kind !== "absent");
@@ -76,7 +77,7 @@ function memberArbitrary(
   { shape }: MemberModel,
   ruled: boolean,
   length: number,
-): fc.Arbitrary<unknown> {
+): FastCheck.Arbitrary<unknown> {
   if (!ruled) return shapeArbitrary(release, shape);
   if (shape.kind === "list")
     return fc.array(shapeArbitrary(release, shape.items), { minLength: length, maxLength: length });
@@ -93,8 +94,8 @@ function applyRule(values: Values, rule: RuleModel): Values {
   return { ...values, [a]: rule.kind === "less" ? left % right : left * right };
 }
 
-function shapeArbitrary(release: Release, shape: Shape): fc.Arbitrary<unknown> {
-  const inner = (other: Shape): fc.Arbitrary<unknown> => shapeArbitrary(release, other);
+function shapeArbitrary(release: Release, shape: Shape): FastCheck.Arbitrary<unknown> {
+  const inner = (other: Shape): FastCheck.Arbitrary<unknown> => shapeArbitrary(release, other);
   switch (shape.kind) {
     case "boolean":
       return fc.boolean();
@@ -135,7 +136,7 @@ function shapeArbitrary(release: Release, shape: Shape): fc.Arbitrary<unknown> {
 }
 
 /** A value that the schema leaves open. A bigint that a number can hold comes back as that number. */
-const openValue: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
+const openValue: FastCheck.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     fc.oneof(

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { BlockHashListWithBlockSize } from "../../chunk/chunk-hashes.js";
 import type { ChunkSpans } from "../../chunk/chunk-spans.js";
 import { type ChunkSizes, chunkTokens } from "../../chunk/chunk-tokens.js";
 import { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
+import fc from "../fast-check.js";
 
 // Laws of chunking. Each function returns a fast-check property.
 
@@ -15,7 +16,7 @@ export interface ChunkCase {
 }
 
 /** Requests of up to 40 hash blocks; hash i is the byte i. */
-export function chunkCase(): fc.Arbitrary<ChunkCase> {
+export function chunkCase(): FastCheck.Arbitrary<ChunkCase> {
   const size = fc.integer({ min: 1, max: 6 });
   return fc.tuple(size, size, fc.nat(40), fc.nat(3)).map(([hashBlockSize, scale, blocks, spare]) => ({
     sizes: { blockSize: hashBlockSize * scale, hashBlockSize },
@@ -36,7 +37,7 @@ export function chunkTexts(chunks: ChunkSpans): string[] {
 }
 
 /** The chunks follow each other, cover all tokens, and each is named by the hash of its last token. */
-export function chunksTileTheTokens(): fc.IProperty<[ChunkCase]> {
+export function chunksTileTheTokens(): FastCheck.IProperty<[ChunkCase]> {
   return fc.property(chunkCase(), ({ sizes, tokenLen, hashes }) => {
     const chunks = chunkTokens(sizes, tokenLen, hashes);
     assert.equal(chunks.length, Math.ceil(tokenLen / sizes.blockSize));
@@ -52,7 +53,7 @@ export function chunksTileTheTokens(): fc.IProperty<[ChunkCase]> {
 }
 
 /** A masked chunk list is the unmasked one with chunks left out: exactly those the masks say. */
-export function masksOnlyShrink(): fc.IProperty<[ChunkCase, number, boolean[] | undefined]> {
+export function masksOnlyShrink(): FastCheck.IProperty<[ChunkCase, number, boolean[] | undefined]> {
   const mask = fc.option(fc.array(fc.boolean(), { maxLength: 45 }), { nil: undefined });
   return fc.property(chunkCase(), fc.integer({ min: -5, max: 250 }), mask, (request, maskNum, chunkMask) => {
     const { sizes, tokenLen, hashes } = request;
@@ -67,7 +68,7 @@ export function masksOnlyShrink(): fc.IProperty<[ChunkCase, number, boolean[] | 
 }
 
 /** The chunks of all put ranks together are all chunks, each once and in order within its rank. */
-export function putRanksPartitionTheChunks(): fc.IProperty<[ChunkCase, number, number]> {
+export function putRanksPartitionTheChunks(): FastCheck.IProperty<[ChunkCase, number, number]> {
   return fc.property(
     chunkCase(),
     fc.integer({ min: 1, max: 7 }),
@@ -93,7 +94,7 @@ export function putRanksPartitionTheChunks(): fc.IProperty<[ChunkCase, number, n
 }
 
 /** The chunks of a longer request begin with the full chunks of a shorter one. */
-export function chunksGrowAtTheEnd(): fc.IProperty<[ChunkCase, number]> {
+export function chunksGrowAtTheEnd(): FastCheck.IProperty<[ChunkCase, number]> {
   return fc.property(chunkCase(), fc.nat(40), ({ sizes, tokenLen, hashes }, fewer) => {
     const shortLen = Math.max(0, tokenLen - fewer * sizes.hashBlockSize);
     const full = Math.floor(shortLen / sizes.blockSize);
@@ -104,7 +105,7 @@ export function chunksGrowAtTheEnd(): fc.IProperty<[ChunkCase, number]> {
 }
 
 /** A coarse hash list has one hash a whole coarse block: the last fine hash in it. */
-export function coarseHashIsTheLastFineOne(): fc.IProperty<[ChunkCase]> {
+export function coarseHashIsTheLastFineOne(): FastCheck.IProperty<[ChunkCase]> {
   return fc.property(chunkCase(), ({ sizes, hashes }) => {
     const coarse = new BlockHashListWithBlockSize(hashes, sizes.hashBlockSize, sizes.blockSize);
     const scale = sizes.blockSize / sizes.hashBlockSize;

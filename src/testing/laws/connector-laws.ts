@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import type { ConnectorConfig } from "../../connector/connector-config.js";
 import { MooncakeStoreScheduler } from "../../connector/scheduler/mooncake-store-scheduler.js";
 import type { StoreRequest } from "../../connector/scheduler/store-request.js";
 import { isMooncakeKvError } from "../../errors.js";
 import type { MooncakeStoreConnectorMetadata } from "../../request/connector-metadata.js";
 import { CountingPool, FULL, HYBRID, output, request, ToldClient } from "../connector/scheduler-harness.js";
+import fc from "../fast-check.js";
 
 // Laws of the scheduler side under any events, in any order, also such as no engine sends. The model knows nothing of
 // requests: only which jobs were handed out, and which ranks have reported them.
@@ -118,7 +119,7 @@ function visibleState({ scheduler, pool }: Real): unknown {
 }
 
 /** A call that may be illegal: then it throws an error of ours, and nothing has happened. */
-class Command implements fc.Command<Model, Real> {
+class Command implements FastCheck.Command<Model, Real> {
   readonly #text: string;
   readonly #call: (model: Model, real: Real) => void;
   readonly #prepare: ((real: Real) => void) | undefined;
@@ -203,7 +204,7 @@ const tokens = fc.integer({ min: 0, max: 70 });
 /** A Mamba state: mostly of the Mamba group, and at few boundaries, so that several agree. */
 const state = fc.tuple(fc.constantFrom(1, 1, 1, 0, 2), blockId, fc.constantFrom(4, 8, 16, 16, 20, 32));
 
-const rarely = <T>(ids: fc.Arbitrary<T[]>): fc.Arbitrary<T[]> =>
+const rarely = <T>(ids: FastCheck.Arbitrary<T[]>): FastCheck.Arbitrary<T[]> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant<T[]>([]) }, { weight: 1, arbitrary: ids });
 
 const live = ({ requests }: Real, reqId: Id): StoreRequest => requests.get(reqId) ?? request(reqId, 35);
@@ -342,14 +343,14 @@ const reset = fc.constant(
 );
 
 /** Any events, in any order. */
-export function schedulerCommands(): fc.Arbitrary<Iterable<fc.Command<Model, Real>>> {
+export function schedulerCommands(): FastCheck.Arbitrary<Iterable<FastCheck.Command<Model, Real>>> {
   return fc.commands([grow, lookup, alloc, alloc, build, build, build, report, report, finish, reset], {
     maxCommands: 24,
     size: "max",
   });
 }
 
-const configs: fc.Arbitrary<ConnectorConfig> = fc
+const configs: FastCheck.Arbitrary<ConnectorConfig> = fc
   .record({
     base: fc.constantFrom(FULL, HYBRID),
     kvRole: fc.constantFrom("kv_both" as const, "kv_producer" as const, "kv_consumer" as const),
@@ -368,7 +369,7 @@ const configs: fc.Arbitrary<ConnectorConfig> = fc
  * No events, legal or not, corrupt anything: every block is referenced exactly by the jobs that hold it, each job is
  * handed out once and counted once, and when all ranks have reported, nothing is held.
  */
-export function jobsAndBlocksAreCountedOnce(): fc.IProperty<unknown[]> {
+export function jobsAndBlocksAreCountedOnce(): FastCheck.IProperty<unknown[]> {
   return forAnyEvents(({ scheduler, pool }) => {
     for (const { storeJobId, remaining } of scheduler.pinnedSaves)
       scheduler.updateConnectorOutput({ completedSaves: new Map([[storeJobId, remaining]]) });
@@ -379,7 +380,7 @@ export function jobsAndBlocksAreCountedOnce(): fc.IProperty<unknown[]> {
 }
 
 /** A call that throws has changed nothing: without these calls all others come to the same. */
-export function failedCallsChangeNothing(): fc.IProperty<unknown[]> {
+export function failedCallsChangeNothing(): FastCheck.IProperty<unknown[]> {
   return forAnyEvents(({ scheduler }, config) => {
     const client = new ToldClient();
     const twin = new MooncakeStoreScheduler({ config, lookupClient: client, blockPool: new CountingPool() });
@@ -388,7 +389,7 @@ export function failedCallsChangeNothing(): fc.IProperty<unknown[]> {
   });
 }
 
-function forAnyEvents(check: (real: Real, config: ConnectorConfig) => void): fc.IProperty<unknown[]> {
+function forAnyEvents(check: (real: Real, config: ConnectorConfig) => void): FastCheck.IProperty<unknown[]> {
   return fc.property(configs, schedulerCommands(), (config, commands) => {
     const pool = new CountingPool();
     const client = new ToldClient();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import {
   type BlockMask,
   decideLookup,
@@ -24,6 +24,7 @@ import {
   type StoredPrompt,
   storedPrompt,
 } from "../arbitraries/coordinator-arbitraries.js";
+import fc from "../fast-check.js";
 
 // Laws of the coordinator. Each function returns a fast-check property.
 
@@ -31,7 +32,7 @@ import {
  * A lookup in questions of any size finds what a search over all answers at once finds, asks about no key twice, and
  * about none that is no candidate.
  */
-export function windowsNeverChangeTheAnswer(): fc.IProperty<[StoredPrompt, LookupWindows, number]> {
+export function windowsNeverChangeTheAnswer(): FastCheck.IProperty<[StoredPrompt, LookupWindows, number]> {
   const windows = fc.record({
     first: fc.integer({ min: 1, max: 20 }),
     growth: fc.integer({ min: 1, max: 4 }),
@@ -65,7 +66,7 @@ export function windowsNeverChangeTheAnswer(): fc.IProperty<[StoredPrompt, Looku
 }
 
 /** A hit is shorter than the prompt, a multiple of the alignment, and has one boundary a stored group, not before it. */
-export function aHitIsAlignedAndBelowThePrompt(): fc.IProperty<[StoredPrompt]> {
+export function aHitIsAlignedAndBelowThePrompt(): FastCheck.IProperty<[StoredPrompt]> {
   return fc.property(storedPrompt(), (prompt) => {
     const coordinator = new MooncakeStoreCoordinator(prompt.options);
     const { hitLength, tailKeyBoundaries } = lookupPrompt(prompt).result;
@@ -91,7 +92,7 @@ export function aHitIsAlignedAndBelowThePrompt(): fc.IProperty<[StoredPrompt]> {
  * Every block that a hit loads is stored: whole blocks under the hash that ends them, the tail block under its
  * boundary. (Where attention chunks end inside blocks, vLLM may accept a hit whose earlier blocks are not there.)
  */
-export function aHitLoadsOnlyStoredBlocks(): fc.IProperty<[StoredPrompt]> {
+export function aHitLoadsOnlyStoredBlocks(): FastCheck.IProperty<[StoredPrompt]> {
   return fc.property(storedPrompt(), (prompt) => {
     const coordinator = new MooncakeStoreCoordinator(prompt.options);
     fc.pre(
@@ -121,7 +122,7 @@ export function aHitLoadsOnlyStoredBlocks(): fc.IProperty<[StoredPrompt]> {
  * partial hits a whole lookup may get shorter: a hit of the full prompt is searched again below its end, where only
  * a boundary that nobody stored may be left.)
  */
-export function moreBlocksNeverShortenAHit(): fc.IProperty<[StoredPrompt, number[]]> {
+export function moreBlocksNeverShortenAHit(): FastCheck.IProperty<[StoredPrompt, number[]]> {
   const additions = fc.array(fc.nat(999), { maxLength: 8 });
   return fc.property(storedPrompt({ eagle: false }), additions, (prompt, more) => {
     const { numHashes, options } = prompt;
@@ -143,7 +144,7 @@ export function moreBlocksNeverShortenAHit(): fc.IProperty<[StoredPrompt, number
  * More stored blocks never make a whole lookup shorter, where no group drops a block, hits end at whole blocks and no
  * group is chunked local (whose hit may end at a block that was never stored, which is a miss).
  */
-export function moreBlocksNeverShortenALookup(): fc.IProperty<[StoredPrompt, number[]]> {
+export function moreBlocksNeverShortenALookup(): FastCheck.IProperty<[StoredPrompt, number[]]> {
   const additions = fc.array(fc.nat(999), { maxLength: 8 });
   const limits = { eagle: false, partialHits: false, chunkedLocal: false };
   return fc.property(storedPrompt(limits), additions, (prompt, more) => {
@@ -161,7 +162,7 @@ export function moreBlocksNeverShortenALookup(): fc.IProperty<[StoredPrompt, num
 /**
  * The order of the groups does not matter to the hit, as long as hits end at whole blocks and no group drops a block.
  */
-export function theOrderOfGroupsDoesNotMatter(): fc.IProperty<[StoredPrompt, number]> {
+export function theOrderOfGroupsDoesNotMatter(): FastCheck.IProperty<[StoredPrompt, number]> {
   const limits = { eagle: false, partialHits: false, chunkedLocal: false };
   return fc.property(storedPrompt(limits), fc.nat(23), (prompt, turn) => {
     const order = permutation(prompt.stored.length, turn);
@@ -186,7 +187,7 @@ export function theOrderOfGroupsDoesNotMatter(): fc.IProperty<[StoredPrompt, num
  * What is not asked about can't matter: the lookup mask never changes the result of the first search. (Windows of one
  * token are left out: vLLM asks about no block of them, although a search needs one.)
  */
-export function theLookupMaskLosesNothing(): fc.IProperty<[StoredPrompt]> {
+export function theLookupMaskLosesNothing(): FastCheck.IProperty<[StoredPrompt]> {
   return fc.property(storedPrompt({ partialHits: false }), (prompt) => {
     const coordinator = new MooncakeStoreCoordinator(prompt.options);
     fc.pre(!coordinator.specGroups.some(({ spec }) => isSlidingWindow(spec) && spec.slidingWindow === 1));
@@ -207,7 +208,7 @@ export function theLookupMaskLosesNothing(): fc.IProperty<[StoredPrompt]> {
  * Masks only take work away: a lookup never misses a block worth storing, and the mask of a suffix is the suffix of the
  * mask. (Speculative groups may store block 0, as the one past a boundary at 0, where no hit can end.)
  */
-export function masksOnlyShrinkWork(): fc.IProperty<
+export function masksOnlyShrinkWork(): FastCheck.IProperty<
   [MooncakeStoreCoordinatorOptions, number, number, number | null]
 > {
   const prompts = fc.option(fc.nat(300), { nil: null });
@@ -240,7 +241,7 @@ export function masksOnlyShrinkWork(): fc.IProperty<
  * Whatever a store answers, a lookup asks about no key twice and ends with a result: a failure where some key was not
  * answered by exactly 0 or 1, or else what it would be whether the keys without an answer exist or not.
  */
-export function anyAnswersEndALookup(): fc.IProperty<[StoredPrompt, unknown[], number]> {
+export function anyAnswersEndALookup(): FastCheck.IProperty<[StoredPrompt, unknown[], number]> {
   const junk = fc.array(
     fc.oneof(
       { weight: 20, arbitrary: fc.constantFrom<unknown>(1, 1, 1, 0) },

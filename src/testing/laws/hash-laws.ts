@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { type BlockFormat, type HashAlgorithm, hashLength } from "../../hash/algorithm.js";
 import { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
 import { BlockEncoder, encodeExtraKeys } from "../../hash/block-encoder.js";
@@ -16,11 +16,12 @@ import {
   tokenId,
   tokenIds,
 } from "../arbitraries/hash-arbitraries.js";
+import fc from "../fast-check.js";
 
 // Laws of block hashing. Each function takes what it is about and returns a fast-check property.
 
 /** A prompt's beginning has the beginning of the prompt's hashes, one a full block. */
-export function hashesOfAPrefixAreAPrefix(hasher: BlockHasher): fc.IProperty<[Uint32Array, number]> {
+export function hashesOfAPrefixAreAPrefix(hasher: BlockHasher): FastCheck.IProperty<[Uint32Array, number]> {
   return fc.property(tokenIds(), fc.nat(80), (tokens, cut) => {
     const all = hasher.hash(tokens).toHex();
     const some = hasher.hash(tokens.subarray(0, cut)).toHex();
@@ -32,7 +33,7 @@ export function hashesOfAPrefixAreAPrefix(hasher: BlockHasher): fc.IProperty<[Ui
 /** A changed token changes the hash of its block and of every later one, and none before. */
 export function aTokenReachesAllLaterHashes(
   hasher: BlockHasher,
-): fc.IProperty<[Uint32Array, number, number]> {
+): FastCheck.IProperty<[Uint32Array, number, number]> {
   return fc.property(tokenIds(), fc.nat(79), tokenId(), (tokens, position, token) => {
     fc.pre(position < tokens.length && tokens[position] !== token);
     const changed = tokens.slice();
@@ -44,7 +45,7 @@ export function aTokenReachesAllLaterHashes(
 }
 
 /** Appending tokens piece by piece gives the hashes of the whole, for requests of tokens alone. */
-export function splitsDoNotMatter(hasher: BlockHasher): fc.IProperty<[Uint32Array, number[]]> {
+export function splitsDoNotMatter(hasher: BlockHasher): FastCheck.IProperty<[Uint32Array, number[]]> {
   return fc.property(tokenIds(), fc.array(fc.nat(30), { maxLength: 8 }), (tokens, sizes) => {
     const session = hasher.session();
     let at = 0;
@@ -62,7 +63,7 @@ export function splitsDoNotMatter(hasher: BlockHasher): fc.IProperty<[Uint32Arra
 /** The encoder of the hot loop writes what the general encoders write. */
 export function blockEncoderAgrees(
   format: BlockFormat,
-): fc.IProperty<[Uint8Array, Uint32Array, number, HashableSpec]> {
+): FastCheck.IProperty<[Uint8Array, Uint32Array, number, HashableSpec]> {
   const encoder = new BlockEncoder(format);
   const dumps = format === "cbor" ? cborDumps : pickleDumps;
   const bytes = fc.uint8Array({ minLength: 0, maxLength: 40 });
@@ -78,7 +79,7 @@ export function blockEncoderAgrees(
 export function kernelAgrees(
   kernel: BlockHashKernel,
   format: BlockFormat,
-): fc.IProperty<[Uint8Array, number, Uint32Array, (HashableSpec | undefined)[]]> {
+): FastCheck.IProperty<[Uint8Array, number, Uint32Array, (HashableSpec | undefined)[]]> {
   const hasher = new BlockHasher({ blockSize: 1, algorithm: format === "cbor" ? "sha256_cbor" : "sha256" });
   return fc.property(
     fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -115,7 +116,7 @@ export function kernelAgrees(
 export function kernelChangesNothing(
   kernel: BlockHashKernel,
   options: Omit<BlockHasherOptions, "kernel" | "blockSize">,
-): fc.IProperty<[HashRequest, number, Uint32Array]> {
+): FastCheck.IProperty<[HashRequest, number, Uint32Array]> {
   return fc.property(
     hashRequest(),
     fc.integer({ min: 1, max: 20 }),
@@ -135,7 +136,7 @@ export function kernelChangesNothing(
 /** Python's meaning of a list of hashes: `at` and `slice` with negative positions and steps. */
 export function blobBehavesLikeAList(
   algorithm: HashAlgorithm,
-): fc.IProperty<[Uint8Array, (number | undefined)[], number]> {
+): FastCheck.IProperty<[Uint8Array, (number | undefined)[], number]> {
   const size = hashLength(algorithm);
   const bound = fc.option(fc.integer({ min: -12, max: 12 }), { nil: undefined });
   return fc.property(

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
 import type { KeyMetadata } from "../../key/key-metadata.js";
 import { KeyTable } from "../../key/key-table.js";
 import { formatParsedKey, parseKey } from "../../key/parse-key.js";
 import { PoolKey } from "../../key/pool-key.js";
 import { anyKeyMetadata, chunkHash, keyText, similarPoolKey } from "../arbitraries/key-arbitraries.js";
+import fc from "../fast-check.js";
 
 // Laws of keys. Each function returns a fast-check property.
 
@@ -33,7 +34,7 @@ function compareLists<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T)
 }
 
 /** `PoolKey.compare` is the order of the tuples, texts by code point. */
-export function keyOrderIsTupleOrder(): fc.IProperty<[PoolKey, PoolKey]> {
+export function keyOrderIsTupleOrder(): FastCheck.IProperty<[PoolKey, PoolKey]> {
   return fc.property(similarPoolKey(), similarPoolKey(), (a, b) => {
     const expected = compareLists(asTuple(a), asTuple(b), (x, y) => compareLists(x, y, (i, j) => i - j));
     assert.equal(Math.sign(PoolKey.compare(a, b)), Math.sign(expected));
@@ -41,7 +42,7 @@ export function keyOrderIsTupleOrder(): fc.IProperty<[PoolKey, PoolKey]> {
 }
 
 /** `PoolKey.compare` is a total order: reflexive, antisymmetric, transitive. */
-export function keyOrderIsTotal(): fc.IProperty<[PoolKey, PoolKey, PoolKey]> {
+export function keyOrderIsTotal(): FastCheck.IProperty<[PoolKey, PoolKey, PoolKey]> {
   return fc.property(similarPoolKey(), similarPoolKey(), similarPoolKey(), (a, b, c) => {
     assert.equal(PoolKey.compare(a, a), 0);
     assert.equal(Math.sign(PoolKey.compare(a, b)), -Math.sign(PoolKey.compare(b, a)) + 0);
@@ -50,7 +51,7 @@ export function keyOrderIsTotal(): fc.IProperty<[PoolKey, PoolKey, PoolKey]> {
 }
 
 /** `equals`, `identity`, `compare` and `stableHash` agree on which keys are equal. */
-export function keyEqualitiesAgree(): fc.IProperty<[PoolKey, PoolKey]> {
+export function keyEqualitiesAgree(): FastCheck.IProperty<[PoolKey, PoolKey]> {
   return fc.property(similarPoolKey(), similarPoolKey(), (a, b) => {
     const equal = JSON.stringify(asTuple(a)) === JSON.stringify(asTuple(b));
     assert.equal(a.equals(b), equal);
@@ -62,7 +63,7 @@ export function keyEqualitiesAgree(): fc.IProperty<[PoolKey, PoolKey]> {
 }
 
 /** A key text taken apart and put together again is the same text, and its ranks and hash are the key's. */
-export function parsingInvertsFormatting(): fc.IProperty<[KeyMetadata, string, string | undefined]> {
+export function parsingInvertsFormatting(): FastCheck.IProperty<[KeyMetadata, string, string | undefined]> {
   const fingerprint = fc.option(fc.constantFrom("0123456789ab", "ffffffffffff"), { nil: undefined });
   return fc.property(anyKeyMetadata(), chunkHash(), fingerprint, (metadata, hash, configFingerprint) => {
     const classic = new PoolKey(metadata, hash).toString();
@@ -98,7 +99,7 @@ function headText(head: Pick<KeyMetadata, "cachePrefix" | "modelName" | "storeNa
 }
 
 /** Whatever `parseKey` accepts is written back as it was; whatever it refuses, it refuses with its own error. */
-export function parsingNeverCrashes(): fc.IProperty<[string]> {
+export function parsingNeverCrashes(): FastCheck.IProperty<[string]> {
   const noise = fc.array(fc.oneof(keyText(), chunkHash(), fc.constant("@tp_rank:1@pcp2@dcp3@pp_rank:4")), {
     maxLength: 6,
   });
@@ -115,7 +116,7 @@ export function parsingNeverCrashes(): fc.IProperty<[string]> {
 }
 
 /** All keys of a table as one buffer are the keys one by one: hashes outermost, prefixes innermost. */
-export function flatKeysAreTheKeys(): fc.IProperty<[string[], Uint8Array, number]> {
+export function flatKeysAreTheKeys(): FastCheck.IProperty<[string[], Uint8Array, number]> {
   const prefixes = fc.array(keyText(), { maxLength: 3 });
   return fc.property(
     prefixes,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import type { Segment } from "../../layout/segment-table.js";
 import { fillAddresses, highestAddress } from "../../layout/segment-templates.js";
 import {
@@ -13,11 +13,14 @@ import {
   sharedModelAndTp,
   sharedModelAndTwoTps,
 } from "../arbitraries/layout-arbitraries.js";
+import fc from "../fast-check.js";
 
 // Laws of store layouts. Each function returns a fast-check property; those of one layout take an arbitrary of it.
 
 /** Every segment lies in the storage of a registered tensor. */
-export function segmentsStayInTheirStorage(layouts: fc.Arbitrary<RegisteredLayout>): fc.IProperty<unknown[]> {
+export function segmentsStayInTheirStorage(
+  layouts: FastCheck.Arbitrary<RegisteredLayout>,
+): FastCheck.IProperty<unknown[]> {
   return fc.property(withBlockTable(layouts), ({ tensors, layout, chunks, blockIds }) => {
     const table = layout.prepareValues(chunks, blockIds);
     for (let row = 0; row < table.length; row++)
@@ -35,8 +38,8 @@ export function segmentsStayInTheirStorage(layouts: fc.Arbitrary<RegisteredLayou
 
 /** No two segments of a block overlap, whichever shards they belong to. */
 export function segmentsOfABlockDoNotOverlap(
-  layouts: fc.Arbitrary<RegisteredLayout>,
-): fc.IProperty<unknown[]> {
+  layouts: FastCheck.Arbitrary<RegisteredLayout>,
+): FastCheck.IProperty<unknown[]> {
   return fc.property(layouts, fc.nat(), ({ layout, numBlocks }, any) => {
     const table = layout.prepareValues(fullChunks([0], layout.blockSize), [any % numBlocks]);
     const segments = Array.from(table.blockIds, (_, row) => table.row(row))
@@ -54,7 +57,9 @@ export function segmentsOfABlockDoNotOverlap(
  * `keys` and `prepareValues` list the same objects in the same order: chunk by chunk, in each the shards of the rank;
  * and naming the shards one by one gives the same keys and rows.
  */
-export function rowsFollowKeys(layouts: fc.Arbitrary<RegisteredLayout>): fc.IProperty<unknown[]> {
+export function rowsFollowKeys(
+  layouts: FastCheck.Arbitrary<RegisteredLayout>,
+): FastCheck.IProperty<unknown[]> {
   return fc.property(withBlockTable(layouts), ({ layout, chunks, blockIds }) => {
     const table = layout.prepareValues(chunks, blockIds);
     const keys = layout.keys(chunks);
@@ -82,7 +87,7 @@ export function rowsFollowKeys(layouts: fc.Arbitrary<RegisteredLayout>): fc.IPro
 }
 
 /** The shards of all ranks hold every byte of a block exactly once, whatever the TP size. */
-export function shardsTileABlock(): fc.IProperty<unknown[]> {
+export function shardsTileABlock(): FastCheck.IProperty<unknown[]> {
   return fc.property(sharedModelAndTp(), fc.nat(), ([model, tpSize], any) => {
     const block = any % model.numBlocks;
     const seen = new Map<string, number>();
@@ -110,7 +115,7 @@ export function shardsTileABlock(): fc.IProperty<unknown[]> {
 }
 
 /** What an engine of one TP size writes, an engine of another reads: every byte at its head, token and layer. */
-export function otherTpReadsTheSame(): fc.IProperty<unknown[]> {
+export function otherTpReadsTheSame(): FastCheck.IProperty<unknown[]> {
   return fc.property(
     sharedModelAndTwoTps(),
     fc.uniqueArray(fc.nat(3), { minLength: 1 }),
@@ -144,7 +149,7 @@ export function otherTpReadsTheSame(): fc.IProperty<unknown[]> {
 }
 
 /** The fast loops compute `base + block id * stride` exactly, up to 2^64. */
-export function addressesAreExact(): fc.IProperty<unknown[]> {
+export function addressesAreExact(): FastCheck.IProperty<unknown[]> {
   const small = fc.bigInt({ min: 0n, max: 1n << 52n });
   const base = fc.oneof(small, fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }), fc.constant((1n << 53n) - 1n));
   const stride = fc.oneof(fc.constantFrom(0n, 1n, 16384n), fc.bigInt({ min: 0n, max: 1n << 40n }));
@@ -171,7 +176,7 @@ export function addressesAreExact(): fc.IProperty<unknown[]> {
   );
 }
 
-function withBlockTable(layouts: fc.Arbitrary<RegisteredLayout>) {
+function withBlockTable(layouts: FastCheck.Arbitrary<RegisteredLayout>) {
   return layouts.chain((registered) => blockTable(registered).map((table) => ({ ...registered, ...table })));
 }
 

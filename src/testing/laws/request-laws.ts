@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { isMooncakeKvError } from "../../errors.js";
 import { RELEASES, type Release } from "../../release.js";
 import { createLoadSpec } from "../../request/load-spec.js";
 import { type FromRequestTrackerOptions, ReqMeta } from "../../request/req-meta.js";
 import { RequestTracker } from "../../request/request-tracker.js";
+import fc from "../fast-check.js";
 
 // Laws of request tracking. Each function returns a fast-check property.
 
@@ -25,7 +26,7 @@ interface Outcome {
 }
 
 /** Steps of one request in any release. */
-export function requestLife(): fc.Arbitrary<{
+export function requestLife(): FastCheck.Arbitrary<{
   readonly release: Release;
   readonly blockSize: number;
   readonly steps: readonly AnyStep[];
@@ -47,7 +48,7 @@ export function requestLife(): fc.Arbitrary<{
 }
 
 /** Between two resets the saved watermark never falls, never passes the tokens, and lies on a block end. */
-export function savedWatermarkNeverFalls(): fc.IProperty<unknown[]> {
+export function savedWatermarkNeverFalls(): FastCheck.IProperty<unknown[]> {
   return forEveryStep(({ savedBefore, tracker }, blockSize) => {
     assert.ok(tracker.numSavedTokens >= savedBefore);
     assert.ok(tracker.numSavedTokens <= tracker.tokenLen);
@@ -56,7 +57,7 @@ export function savedWatermarkNeverFalls(): fc.IProperty<unknown[]> {
 }
 
 /** A job that saves carries the tokens from the old watermark to the new one; in vllm-0.27 all of them. */
-export function tokenIdsAreTheSavedRange(): fc.IProperty<unknown[]> {
+export function tokenIdsAreTheSavedRange(): FastCheck.IProperty<unknown[]> {
   return forEveryStep(({ savedBefore, tracker, meta }) => {
     if (!meta?.canSave || !tracker.tokenIds?.length) return;
     assert.equal(meta.tokenLenChunk, tracker.numSavedTokens);
@@ -67,7 +68,7 @@ export function tokenIdsAreTheSavedRange(): fc.IProperty<unknown[]> {
 }
 
 /** No job both saves and loads; one that could is refused. A step that does neither moves nothing. */
-export function neverSavesAndLoads(): fc.IProperty<unknown[]> {
+export function neverSavesAndLoads(): FastCheck.IProperty<unknown[]> {
   return forEveryStep(({ savedBefore, tracker, meta }, _blockSize, release) => {
     assert.ok(!(meta?.canSave && meta.loadSpec));
     if (!meta?.canSave) assert.equal(tracker.numSavedTokens, savedBefore);
@@ -81,7 +82,7 @@ export function neverSavesAndLoads(): fc.IProperty<unknown[]> {
 }
 
 /** What happens to the tracker later does not reach a job that was made before. */
-export function jobsAreSnapshots(): fc.IProperty<unknown[]> {
+export function jobsAreSnapshots(): FastCheck.IProperty<unknown[]> {
   const jobs: { meta: ReqMeta<Release>; text: string }[] = [];
   const text = (meta: ReqMeta<Release>) => JSON.stringify(meta);
   return forEveryStep(({ meta }, _blockSize, _release, first) => {
@@ -93,7 +94,7 @@ export function jobsAreSnapshots(): fc.IProperty<unknown[]> {
 
 function forEveryStep(
   check: (outcome: Outcome, blockSize: number, release: Release, first: boolean) => void,
-): fc.IProperty<unknown[]> {
+): FastCheck.IProperty<unknown[]> {
   return fc.property(requestLife(), ({ release, blockSize, steps }) => {
     const tracker = new RequestTracker({ reqId: "r", tokenLen: 0, allocatedBlockIds: [[]] });
     for (const [index, step] of steps.entries()) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import type * as FastCheck from "fast-check";
 import { BLOCK_BYTES, load, type Rank, rank, save, step } from "../connector/worker-harness.js";
+import fc from "../fast-check.js";
 
 // Laws of the worker side over a store that fails now and then. What is known of a block is its hash; so every block is
 // filled with bytes that follow from the hash, and whatever is loaded can be judged.
@@ -29,7 +30,7 @@ interface WorkerStep {
 
 type Fault = "none" | "raise" | Readonly<Record<number, number>>;
 
-const fault = (codes: readonly number[]): fc.Arbitrary<Fault> =>
+const fault = (codes: readonly number[]): FastCheck.Arbitrary<Fault> =>
   fc.oneof(
     { weight: 4, arbitrary: fc.constant("none" as const) },
     { weight: 1, arbitrary: fc.constant("raise" as const) },
@@ -41,7 +42,7 @@ const fault = (codes: readonly number[]): fc.Arbitrary<Fault> =>
     },
   );
 
-const requestStep: fc.Arbitrary<RequestStep> = fc.record({
+const requestStep: FastCheck.Arbitrary<RequestStep> = fc.record({
   reqId: fc.constantFrom("a" as const, "b" as const, "c" as const),
   kind: fc.constantFrom("save" as const, "load" as const),
   blocks: fc.integer({ min: 1, max: 6 }),
@@ -50,7 +51,7 @@ const requestStep: fc.Arbitrary<RequestStep> = fc.record({
 });
 
 /** Any steps over any faults. */
-export function workerSteps(): fc.Arbitrary<readonly WorkerStep[]> {
+export function workerSteps(): FastCheck.Arbitrary<readonly WorkerStep[]> {
   return fc.array(
     fc.record({
       requests: fc.uniqueArray(requestStep, { maxLength: 2, selector: ({ reqId }) => reqId }),
@@ -128,7 +129,7 @@ async function runStep(
  * Whatever the store does: every job and every load is reported exactly once, a block that was to be loaded has the right
  * bytes or is reported, and no object ever holds other bytes than its hash says.
  */
-export function everythingIsReportedAndNoBytesAreWrong(): fc.IAsyncProperty<unknown[]> {
+export function everythingIsReportedAndNoBytesAreWrong(): FastCheck.IAsyncProperty<unknown[]> {
   return fc.asyncProperty(workerSteps(), fc.constantFrom(undefined, 27_307), async (steps, budget) => {
     const engine = await rank({}, { diskOffloadBufferBudgetBytes: budget });
     for (const each of steps) await runStep(engine, each);
@@ -139,7 +140,7 @@ export function everythingIsReportedAndNoBytesAreWrong(): fc.IAsyncProperty<unkn
  * After faults end, one more save of each request stores everything that has a block: no failure, no pressure and no
  * missing source leaves a hole that caps later hits.
  */
-export function noHolesAreLeft(): fc.IAsyncProperty<unknown[]> {
+export function noHolesAreLeft(): FastCheck.IAsyncProperty<unknown[]> {
   return fc.asyncProperty(workerSteps(), async (steps) => {
     const engine = await rank();
     for (const each of steps) await runStep(engine, each);

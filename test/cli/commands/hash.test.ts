@@ -223,6 +223,32 @@ for (const [name, [argv, stdin, message]] of Object.entries(BAD))
     assert.match(result.stderr, message);
   });
 
+test("messages speak of the options of the command", async () => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [
+      ["--none-hash", "abcd", "1"],
+      /^mooncake-kv: ERR_USAGE: --none-hash has 2 bytes; the root of sha256 has 32: 64 hex digits/,
+    ],
+    [["--release", "vllm-0.31", "--lookahead", "2", "1"], /--lookahead 2 does not exist in vllm-0\.31/],
+    [["--algorithm", "sha256_cbor_64bit", "1"], /early name of sha256_cbor, which kept 64 bits/],
+    [["--lora-path", "/p", "1"], /--lora-path without a LoRA name; add --lora-name/],
+  ];
+  for (const [argv, message] of cases) {
+    const { exitCode, stdout, stderr } = await run(["hash", ...argv]);
+    assert.equal([exitCode, stdout], [2, ""], argv.join(" "));
+    assert.match(stderr, message);
+  }
+});
+
+test("input without an end, and a file that is too large, are refused with the limit", async () => {
+  const { exitCode, stderr } = await run(["hash", "--file", "/dev/zero"]);
+  assert.is(exitCode, 2);
+  assert.match(
+    stderr,
+    /"\/dev\/zero": more than 32 MiB, the limit of an input that is read as a whole; split it/,
+  );
+});
+
 test("refuses bytes that are no UTF-8", async () => {
   const { exitCode, stderr } = await run(hash(), { stdin: Uint8Array.of(0x31, 0xff) });
   assert.is(exitCode, 2);

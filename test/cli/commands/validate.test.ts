@@ -122,7 +122,7 @@ test("what can't be checked at all ends with 2", async () => {
     [
       ["-", "--type", "reqmeta"],
       "{}",
-      /there is no type "reqmeta"; did you mean ReqMeta\? the types of vllm-0\.33/,
+      /there is no type "reqmeta"; did you mean ReqMeta\?; the types of vllm-0\.33/,
     ],
     [["-", "--type", "Nonsense"], "{}", /there is no type "Nonsense"; the types of vllm-0\.33 are/],
     [["-", "--type", "BoundaryPut", "--release", "vllm-0.27"], "{}", /BoundaryPut/],

@@ -6,7 +6,7 @@ import * as assert from "uvu/assert";
 import type { JsonObject, JsonValue, VectorHandlers } from "../../../src/conformance/vectors/handler.js";
 import { vectorHandlers } from "../../../src/conformance/vectors/index.js";
 import { runVectorFile, runVectorLines } from "../../../src/conformance/vectors/runner.js";
-import { MooncakeKvError } from "../../../src/errors.js";
+import { isMooncakeKvError, MooncakeKvError } from "../../../src/errors.js";
 
 // The runner must be able to fail: each way to be wrong is one failed line with a path.
 
@@ -28,7 +28,8 @@ test("a right vector passes, and counts by its op", async () => {
     total: 2,
     passed: 2,
     failed: 0,
-    ops: { build_key_string: { total: 2, passed: 2, failed: 0 } },
+    skipped: 0,
+    ops: { build_key_string: { total: 2, passed: 2, failed: 0, skipped: 0 } },
     deviations: {},
     failures: [],
   });
@@ -190,6 +191,30 @@ const inputs: readonly [string, string, JsonObject, JsonObject][] = [
 for (const [name, op, input, expected] of inputs)
   test(name, async () => {
     assert.equal((await run([line({ op, input, expected })])).failures, []);
+  });
+
+test("with only some ops the lines of others are skipped and counted", async () => {
+  const lines = [line(), line({ id: "k-2", op: "no_such_op" }), line({ id: "k-3", expected: "wrong" })];
+  const report = await runVectorLines("file", lines, vectorHandlers, { only: ["build_key_string"] });
+  assert.equal([report.total, report.passed, report.failed, report.skipped], [2, 1, 1, 1]);
+  assert.equal(report.ops["no_such_op"], { total: 0, passed: 0, failed: 0, skipped: 1 });
+  assert.is((await run(lines)).failed, 2);
+});
+
+for (const [name, options, message] of [
+  ["an op without a handler", { only: ["buld_key_string"] }, /no handler for the op "buld_key_string"/],
+  ["an op of which the file has no line", { only: ["serialise"] }, /file has no line of the op "serialise"/],
+  ["no op at all", { only: [] }, /only is \[\]/],
+  ["a text", { only: "serialise" }, /only is "serialise"; it is a list of ops/],
+  ["a misspelt option", { onyl: ["serialise"] }, /no option "onyl"/],
+] as const)
+  test(`${name} is refused`, async () => {
+    let error: unknown;
+    await runVectorLines("file", [line()], vectorHandlers, options as never).catch((reason: unknown) => {
+      error = reason;
+    });
+    assert.ok(isMooncakeKvError(error, "ERR_CONFIG"), String(error));
+    assert.match(error.message, message);
   });
 
 test("files are read as they are: with CRLF, and none at all is an error", async () => {

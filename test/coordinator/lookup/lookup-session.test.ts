@@ -176,7 +176,7 @@ test("options that make no sense are refused before anything is asked", async ()
   const options = { numTokens: 64, blockHashes: hashes(4), keyPrefixes: prefixes(1) };
   const session = (bad: object) => () => new LookupSession(coordinator, { ...options, ...bad });
   assert.throws(session({ numTokens: -1 }), ours("ERR_LOOKUP", /numTokens is -1/));
-  assert.throws(session({ numTokens: 2 ** 32 }), ours("ERR_LOOKUP", /0 to 2\^32 - 1/));
+  assert.throws(session({ numTokens: 2 ** 32 }), ours("ERR_LOOKUP", /0 to 4294967295/));
   assert.throws(session({ keyPrefixes: [] }), ours("ERR_LOOKUP", /0 groups, but 1/));
   assert.throws(session({ keyPrefixes: [[]] }), ours("ERR_LOOKUP", /group 0 has no key prefix/));
   assert.throws(session({ keyPrefixes: undefined }), ours("ERR_LOOKUP", /undefined groups, but 1/));

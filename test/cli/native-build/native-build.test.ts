@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { buildNativeAddon, builtAddon } from "../../src/cli/native-build.js";
-import { isMooncakeKvError, type MooncakeKvError } from "../../src/errors.js";
+import { buildNativeAddon } from "../../../src/cli/native-build/native-build.js";
+import { isMooncakeKvError, type MooncakeKvError } from "../../../src/errors.js";
+import { addonCandidates } from "../../../src/native/locations.js";
 
 // The compiler itself is tried by the native tests; here a stand-in for cmake-js shows what is asked of it.
 
@@ -23,9 +24,9 @@ function packageWith(name: string, script?: string): string {
   return folder;
 }
 
-async function failure(folder: string): Promise<MooncakeKvError> {
+async function failure(folder: string, environment: NodeJS.ProcessEnv = {}): Promise<MooncakeKvError> {
   try {
-    await buildNativeAddon(folder, { quiet: true });
+    await buildNativeAddon(folder, { quiet: true, environment });
   } catch (error) {
     if (isMooncakeKvError(error, "ERR_NATIVE")) return error;
     throw error;
@@ -41,10 +42,15 @@ test("asks cmake-js for a RelWithDebInfo build of the package", async () => {
      writeFileSync("build/RelWithDebInfo/mooncake_kv.node", "");
      writeFileSync("arguments.json", JSON.stringify(process.argv.slice(2)));`,
   );
-  await buildNativeAddon(folder, { quiet: true });
-  assert.ok(existsSync(builtAddon(folder)));
+  const addon = await buildNativeAddon(folder, { quiet: true });
+  assert.is(addon, join(folder, "build", "RelWithDebInfo", "mooncake_kv.node"));
+  assert.ok(existsSync(addon));
   const { default: argv } = await import(join(folder, "arguments.json"), { with: { type: "json" } });
-  assert.equal(argv, ["build", "-B", "RelWithDebInfo", "-d", folder]);
+  assert.equal(argv, [
+    "build",
+    ...["-B", "RelWithDebInfo", "-d", folder, "-O", join(folder, "build")],
+    `--CDMOONCAKE_KV_NODE_ADDON_API=${join(folder, "node_modules", "node-addon-api")}`,
+  ]);
 });
 
 test("a failed build keeps its exit status and what it said", async () => {
@@ -63,13 +69,30 @@ test("a build that leaves no addon is a failure", async () => {
   assert.match(error.message, "mooncake_kv.node is not there");
 });
 
-test("missing tools are named, with the command that installs them", async () => {
-  const folder = join(root, "bare");
-  mkdirSync(folder);
-  const error = await failure(folder);
-  // cmake-js may come from the project that uses the package: here, this repository.
-  assert.equal(error.details["missing"], ["node-addon-api"]);
-  assert.match(error.message, "npm install node-addon-api");
+test("a package that can't be written is built in the cache of the user", async () => {
+  const folder = packageWith(
+    "read-only",
+    `const { mkdirSync, writeFileSync } = require("node:fs");
+     const out = process.argv[process.argv.indexOf("-O") + 1];
+     mkdirSync(out + "/RelWithDebInfo");
+     writeFileSync(out + "/RelWithDebInfo/mooncake_kv.node", "");`,
+  );
+  writeFileSync(join(folder, "build"), "not a folder: nothing can be made in it, not even by root");
+  const cache = join(root, "cache");
+  const environment = { XDG_CACHE_HOME: cache };
+  const addon = await buildNativeAddon(folder, { quiet: true, environment });
+  assert.ok(addon.startsWith(join(cache, "mooncake-kv")), addon);
+  assert.ok(addonCandidates(folder, environment).includes(addon), "the loader must look there");
+});
+
+test("without any folder to build in both are named", async () => {
+  const folder = packageWith("nowhere", "");
+  writeFileSync(join(folder, "build"), "");
+  const environment = { XDG_CACHE_HOME: join(folder, "build") };
+  const { message } = await failure(folder, environment);
+  assert.match(message, `${join(folder, "build")}: `);
+  assert.match(message, `${join(folder, "build", "mooncake-kv")}`);
+  assert.match(message, "XDG_CACHE_HOME");
 });
 
 test("a package without its native sources says so", async () => {
