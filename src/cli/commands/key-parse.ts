@@ -60,7 +60,7 @@ async function run(
     // What was printed stands, so that it must stay JSON.
     if (!options.json || total === 0) throw error;
     const { code, message, exitCode } = reportedError(error);
-    await stdout.line(`,${jsonText({ error: message, code })}]`);
+    await stdout.line(`,${jsonText({ error: { code, message } })}]`);
     context.exitCode = exitCode;
     return;
   }
@@ -78,7 +78,7 @@ interface RefusedKey {
   readonly key: string | null;
   /** Its line, or its place in a JSON list, from 1. */
   readonly line: number;
-  readonly error: string;
+  readonly error: { readonly code: string; readonly message: string };
   /** The program whose key it is, where its form tells. */
   readonly owner: string | null;
 }
@@ -88,20 +88,24 @@ function readKey(
   line: number,
   modelName: string | undefined,
 ): ParsedKey | RefusedKey {
-  if (key === undefined) return { key: null, line, error: "the line is not UTF-8 text", owner: null };
+  const refused = (message: string, owner: string | null = null): RefusedKey => ({
+    ...{ key: key ?? null, line },
+    error: { code: "ERR_KEY", message },
+    owner,
+  });
+  if (key === undefined) return refused("the line is not UTF-8 text");
   try {
     return parseKey(key, modelName === undefined ? {} : { modelName });
   } catch (error) {
     if (!isMooncakeKvError(error, "ERR_KEY")) throw error;
     const foreign = foreignKey(key);
-    if (foreign === undefined) return { key, line, error: error.message, owner: null };
-    const { owner, form } = foreign;
-    return { key, line, error: `a key of ${owner}: ${form}`, owner };
+    if (foreign === undefined) return refused(error.message);
+    return refused(`a key of ${foreign.owner}: ${foreign.form}`, foreign.owner);
   }
 }
 
 function refusedLines({ key, line, error }: RefusedKey): string[] {
-  return [key === null ? `line ${line}` : printable(key), `  line ${line}: ${printable(error)}`];
+  return [key === null ? `line ${line}` : printable(key), `  line ${line}: ${printable(error.message)}`];
 }
 
 function keyLines(text: string, key: ParsedKey): string[] {

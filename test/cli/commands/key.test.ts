@@ -207,7 +207,7 @@ test("JSON stays JSON when the input ends badly", async () => {
   const { exitCode, value } = await runJson<Record<string, unknown>[]>(["key", "parse"], { stdin });
   assert.is(exitCode, 2);
   assert.is(value[0]!["key"], KEY);
-  assert.match(String(value[1]!["error"]), "stdin line 2: more than 16 MiB, the limit of a line");
+  assert.match((value[1]!["error"] as Error).message, "stdin line 2: more than 16 MiB, the limit of a line");
 });
 
 test("a key can't steer the terminal", async () => {
