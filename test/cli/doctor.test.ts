@@ -64,6 +64,7 @@ test("embedded: needs the addon and nothing else", async () => {
   assert.is(statusOf(found, "native addon"), "ok");
   assert.is(statusOf(found, "CMake"), "warning");
   assert.is(statusOf(found, "Python"), "warning");
+  assert.is(statusOf(found, "zeromq"), "ok");
   assert.not(found.findings.some(({ subject }) => subject === "master"));
 });
 

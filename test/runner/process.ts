@@ -17,10 +17,13 @@ export function runProcess(command: string, args: readonly string[], timeoutMs: 
     let timedOut = false;
     const timer = setTimeout(() => {
       timedOut = true;
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      killGroup(child.pid);
+      // What left the group may hold the output open: it is not waited for.
+      setTimeout(() => finish(child.exitCode, child.signalCode), 5_000);
     }, timeoutMs);
     const finish = (code: number | null, signal: NodeJS.Signals | null) => {
       clearTimeout(timer);
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
       resolve({ code, signal, timedOut, output: Buffer.concat(chunks).toString("utf8") });
     };
     child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -31,4 +34,14 @@ export function runProcess(command: string, args: readonly string[], timeoutMs: 
     });
     child.on("close", finish);
   });
+}
+
+/** Ends a process group, where there still is one. */
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Everybody in it has ended.
+  }
 }

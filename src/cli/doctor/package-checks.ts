@@ -53,7 +53,7 @@ async function check(
   folders: readonly string[],
 ): Promise<Finding> {
   const needed = compiling && compiles === true;
-  const subject = `npm ${name}`;
+  const subject = name;
   const remedies = [`npm install ${name}`];
   const version = installedVersion(name, folders);
   if (version === undefined) return missing(subject, needed, `not installed; it is for ${use}`, remedies);

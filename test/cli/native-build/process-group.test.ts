@@ -33,12 +33,12 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
   for (const stubborn of signal === "SIGTERM" ? [false, true] : [false])
     test(`${signal} ends the whole group, then the process itself${stubborn ? "; also one that ignores it" : ""}`, async () => {
       const pids = join(folder, `${signal}-${stubborn}`);
-      const shell = `${stubborn ? "trap '' TERM INT HUP; " : ""}sleep 600 & sleep 600 & echo $$ $! > ${pids}.new; mv ${pids}.new ${pids}; wait; wait`;
+      const shell = `${stubborn ? "trap '' TERM INT HUP; " : ""}sleep 600 >/dev/null 2>&1 & first=$!; sleep 600 >/dev/null 2>&1 & echo $$ $first $! > ${pids}.new; mv ${pids}.new ${pids}; wait; wait`;
       const child = spawn(process.execPath, ["--import", "tsx", script, shell], { stdio: "inherit" });
       const end = new Promise((resolve) => child.once("close", (_, died) => resolve(died)));
       await until(() => existsSync(pids), "the group to start");
       const group = readFileSync(pids, "utf8").trim().split(" ").map(Number);
-      assert.is(group.length, 2);
+      assert.is(group.length, 3);
       assert.ok(group.every(running));
       child.kill(signal);
       assert.is(await end, signal);
