@@ -12,6 +12,8 @@ export interface CliIo {
   readonly stdout: MaybeTerminal<Writable>;
   readonly stderr: MaybeTerminal<Writable>;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where signals to the process are heard; undefined where there are none. */
+  readonly signals?: Pick<NodeJS.EventEmitter, "once" | "off"> | undefined;
 }
 
 /** The streams and the environment of this process. stdin is opened only when it is read. */
@@ -23,5 +25,6 @@ export function processIo(): CliIo {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
+    signals: process,
   };
 }

@@ -17,6 +17,8 @@ print JSON with --json. Exit status: 0 done, 1 the operation failed, 2 bad input
 export interface ProgramWriters {
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
+  /** Told which command is about to run. */
+  readonly onCommand: (command: Command) => void;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface ProgramWriters {
 export async function createProgram(
   argv: readonly string[],
   context: CommandContext,
-  writers: ProgramWriters,
+  { onCommand, ...writers }: ProgramWriters,
 ): Promise<Command> {
   const columns = () => context.io.stdout.columns ?? 80;
   const program = new Command("mooncake-kv")
@@ -38,6 +40,7 @@ export async function createProgram(
     .helpCommand("help [command]", "print the help of a command")
     .addHelpText("after", AFTER_HELP)
     .exitOverride()
+    .hook("preAction", (_program, command) => onCommand(command))
     .configureOutput({
       ...writers,
       outputError: () => {},

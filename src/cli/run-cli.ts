@@ -1,7 +1,7 @@
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import type { CommandContext } from "./command.js";
 import { type CliIo, processIo } from "./io.js";
-import { inOptions } from "./option-words.js";
+import { inTermsOfOptions } from "./option-terms.js";
 import { Output, OutputClosed } from "./output.js";
 import { createProgram } from "./program.js";
 import { reportError } from "./report-error.js";
@@ -52,6 +52,7 @@ async function parse(words: readonly string[], context: CommandContext): Promise
   // commander's own help command knows one word only; key build has two.
   const argv = words[0] === "help" ? [...words.slice(1), "--help"] : words;
   let [out, err] = ["", ""];
+  let running: Command | undefined;
   const program = await createProgram(argv, context, {
     writeOut: (text) => {
       out += text;
@@ -59,12 +60,15 @@ async function parse(words: readonly string[], context: CommandContext): Promise
     writeErr: (text) => {
       err += text;
     },
+    onCommand: (command) => {
+      running = command;
+    },
   });
   try {
     await program.parseAsync(argv, { from: "user" });
     return context.exitCode;
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw inOptions(error, program, argv);
+    if (!(error instanceof CommanderError)) throw inTermsOfOptions(error, running);
     if (SHOWN.includes(error.code)) return 0;
     // A command is missing: commander has shown what there is.
     if (error.code === "commander.help") return 2;
@@ -76,11 +80,7 @@ async function parse(words: readonly string[], context: CommandContext): Promise
 }
 
 function usageError({ message }: CommanderError): UsageError {
-  const old = /argument '(sha256_cbor_64bit|builtin)' is invalid/.exec(message);
-  const word = old
-    ? `; ${old[1]} is a name of older vLLM${old[1] === "builtin" ? "" : ", whose place sha256_cbor has taken"}, and its hashes stand in no key`
-    : "";
-  return new UsageError(`${message.replace(/^error: /, "")}${word}`);
+  return new UsageError(message.replace(/^error: /, ""));
 }
 
 function wantsJson(argv: readonly string[]): boolean {

@@ -56,6 +56,8 @@ interface Backend {
 
 interface LoadedBackend {
   readonly options: readonly string[];
+  /** Checks the values of options. */
+  check(options: Record<string, unknown>): unknown;
   open(options: Record<string, unknown>): Promise<StoreBackend>;
 }
 
@@ -63,19 +65,24 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
   embedded: {
     usage: "embedded:?capacity=1GiB",
     async load() {
-      const { EMBEDDED_OPTIONS } = await import("./embedded/options.js");
+      const { EMBEDDED_OPTIONS, resolveEmbeddedOptions } = await import("./embedded/options.js");
       const { EmbeddedBackend } = await import("./embedded/embedded-backend.js");
-      return { options: EMBEDDED_OPTIONS, open: async (options) => new EmbeddedBackend(options) };
+      return {
+        options: EMBEDDED_OPTIONS,
+        check: resolveEmbeddedOptions,
+        open: async (options) => new EmbeddedBackend(options),
+      };
     },
   },
   mooncake: {
     usage: "mooncake:./mooncake.json",
     location: "config",
     async load() {
-      const { MOONCAKE_OPTIONS } = await import("./mooncake/options.js");
+      const { MOONCAKE_OPTIONS, resolveMooncakeOptions } = await import("./mooncake/options.js");
       const { MooncakeBackend } = await import("./mooncake/mooncake-backend.js");
       return {
         options: [...MOONCAKE_OPTIONS, "environment"],
+        check: resolveMooncakeOptions,
         open: (options) => MooncakeBackend.open(options),
       };
     },
@@ -84,19 +91,26 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
     usage: "mooncake-native:/path/libmooncake_store.so?config=mooncake.json",
     location: "library",
     async load() {
-      const { MOONCAKE_NATIVE_OPTIONS } = await import("./mooncake-native/options.js");
+      const { MOONCAKE_NATIVE_OPTIONS, resolveMooncakeNativeOptions } = await import(
+        "./mooncake-native/options.js"
+      );
       const { MooncakeNativeBackend } = await import("./mooncake-native/mooncake-native-backend.js");
-      return { options: MOONCAKE_NATIVE_OPTIONS, open: (options) => MooncakeNativeBackend.open(options) };
+      return {
+        options: MOONCAKE_NATIVE_OPTIONS,
+        check: resolveMooncakeNativeOptions,
+        open: (options) => MooncakeNativeBackend.open(options),
+      };
     },
   },
   "mooncake-admin": {
     usage: "mooncake-admin:http://host:9003",
     location: "url",
     async load() {
-      const { ADMIN_OPTIONS } = await import("./admin/options.js");
+      const { ADMIN_OPTIONS, resolveAdminOptions } = await import("./admin/options.js");
       const { AdminBackend } = await import("./admin/admin-backend.js");
       return {
         options: ADMIN_OPTIONS,
+        check: resolveAdminOptions,
         open: async (options) => new AdminBackend(options as unknown as AdminStoreOptions),
       };
     },
@@ -122,36 +136,39 @@ export async function openStore(
 export async function openStore(target: `mooncake-admin:${string}` | AdminStoreConfig): Promise<AdminStore>;
 export async function openStore(target: string | StoreConfig): Promise<KvStore>;
 export async function openStore(target: string | StoreConfig): Promise<KvStore> {
-  const { options, open } = await checkedTarget(target);
+  const { name, options } = typeof target === "string" ? fromUri(target) : fromObject(target);
+  const { open } = await loadedBackend(name, options);
   return CheckedStore.over(await open(Object.fromEntries(options)));
 }
 
 /**
- * Checks what `openStore` would be given, without opening anything: the backend and the names of its options.
+ * Checks a store URI and opens nothing: neither a connection nor the addon is needed. What it reads is the configuration
+ * file that the URI names.
  *
- * @throws MooncakeKvError `ERR_CONFIG` as `openStore`.
+ * @throws MooncakeKvError `ERR_CONFIG` for whatever `openStore` refuses before it starts.
  */
-export async function checkStoreTarget(target: string | StoreConfig): Promise<void> {
-  await checkedTarget(target);
-}
-
-/** The backend of a target, which knows all of its options. */
-async function checkedTarget(target: string | StoreConfig) {
-  const { name, options } = typeof target === "string" ? fromUri(target) : fromObject(target);
-  const { options: known, open } = await backendOf(name).load();
-  for (const option of options.keys())
-    if (!known.includes(option))
-      throw configError(`the ${name} store has no option ${describe(option)}; it has ${known.join(", ")}`, {
-        backend: name,
-        option,
-      });
-  return { options, open };
+export async function checkStoreUri(uri: string): Promise<void> {
+  const { name, options } = fromUri(uri);
+  const { check } = await loadedBackend(name, options);
+  await check(Object.fromEntries(options));
 }
 
 interface Target {
   readonly name: string;
   /** A map, because names are other people's: "__proto__" is one like any other. */
   readonly options: ReadonlyMap<string, unknown>;
+}
+
+/** The backend of that name, if it has these options. */
+async function loadedBackend(name: string, options: Target["options"]): Promise<LoadedBackend> {
+  const backend = await backendOf(name).load();
+  for (const option of options.keys())
+    if (!backend.options.includes(option))
+      throw configError(
+        `the ${name} store has no option ${describe(option)}; it has ${backend.options.join(", ")}`,
+        { backend: name, option },
+      );
+  return backend;
 }
 
 function backendOf(name: string): Backend {

@@ -12,7 +12,6 @@ import { answerLines, askStore, nothingToAsk } from "../../src/cli/lookup/answer
 import { type EngineOptions, lookupEngine } from "../../src/cli/lookup/engine-groups.js";
 import { Output } from "../../src/cli/output.js";
 import { MooncakeCluster } from "../../src/conformance/contract/mooncake/cluster.js";
-import { ExistenceTable } from "../../src/coordinator/index.js";
 import { isMooncakeKvError } from "../../src/errors.js";
 import { BlobBlockHashes, BlockHasher } from "../../src/hash/index.js";
 import { PoolKey } from "../../src/key/index.js";
@@ -20,7 +19,6 @@ import { LookupKeyServer } from "../../src/lookup/index.js";
 import { openStore } from "../../src/store/index.js";
 import { findMooncake } from "../helpers/mooncake-wheel.js";
 import { E1 } from "./helpers/examples.js";
-import { run } from "./helpers/run.js";
 
 const test = suite("mooncake-kv lookup");
 let folder = "";
@@ -170,75 +168,92 @@ test("groups of several kinds", async () => {
     ],
   );
   assert.match(keyPrefixes[2]![0]!, /@group:2$/);
-  for (const group of ["", "what", "full:0", "full:x", "swa:16", "full:1:2:3", "chunked_local"])
+  const more = lookupEngine({ ...engine, group: ["swa_mla:16:64", "rswa:16:32+eagle"] }, 16).coordinator;
+  assert.equal([...more.eagleGroupIds], [1]);
+  assert.equal(
+    more.kvCacheGroups.map(({ kvCacheSpec }) => kvCacheSpec.kind),
+    ["swa_mla", "rswa"],
+  );
+  for (const group of [
+    "swa_mla:16",
+    "full+what",
+    "+eagle",
+    "what",
+    "full:0",
+    "full:x",
+    "swa:16",
+    "full:1:2:3",
+    "chunked_local",
+  ])
     assert.throws(() => lookupEngine({ ...engine, group: [group] }, 16), /--group/);
 });
 
-test("what is written wrong is told before anything is read or asked", async () => {
-  const cases: readonly (readonly [readonly string[], RegExp])[] = [
-    [["--store", "foo:", "--model-name", "m", "1", "2"], /no store backend "foo"/],
-    [["--store", "embedded:?capcity=1GiB", "--model-name", "m", "1"], /no option "capcity"/],
-    [["--store", "embedded:", "--model-name", "m", "--group", "bogus", "1"], /--group "bogus"/],
-    [["--store", "embedded:", "1"], /either --model, the path/],
-    [["--store", "embedded:", "--model-name", "m", "--group", "swa_mla", "1"], /swa_mla needs WINDOW/],
-    [
-      [
-        "--store",
-        "embedded:",
-        "--model-name",
-        "m",
-        "--pcp-size",
-        "2",
-        "--group",
-        "full",
-        "--group",
-        "full",
-        "1",
-      ],
-      /prefill context parallel size 2 with 2 groups/,
-    ],
-  ];
-  for (const [argv, message] of cases) {
-    const { exitCode, stdout, stderr } = await run(["lookup", ...argv], { terminal: true });
-    assert.equal([exitCode, stdout], [2, ""], argv.join(" "));
-    assert.match(stderr, message);
-  }
+/** Hit of the prompt of 48 tokens in a store that holds all of it. */
+async function fullHit(options: Partial<EngineOptions>, numTokens: number = 48) {
+  const described = lookupEngine({ ...engine, ...options }, 16);
+  const filled = await filledStore(described.keyPrefixes.flat(), [...hashes]);
+  const asked = { ...prompt, numTokens };
+  const answer = await askStore(filled, described, asked);
+  await filled.close();
+  return { hit: answer.hitTokens, keys: answer.keysAsked, lines: answerLines(answer, asked) };
+}
+
+test("speculative decoding computes the last matched block again", async () => {
+  assert.is((await fullHit({}, 50)).hit, 48);
+  assert.is((await fullHit({ eagle: true }, 50)).hit, 32);
+  assert.is((await fullHit({ group: ["full+eagle"] }, 50)).hit, 32);
+  const sliding = ["full", "swa:16:16"];
+  assert.is((await fullHit({ group: sliding }, 50)).hit, 48);
+  assert.is((await fullHit({ group: sliding, eagle: true }, 50)).hit, 32);
 });
 
-test("EAGLE drops the last block, and ranks of prefill parallelism are asked one by one", () => {
-  const options = {
-    modelName: "m",
-    cachePrefix: "",
-    tpSize: 1,
-    ppSize: 1,
-    pcpSize: 2,
-    dcpSize: 1,
-    kvCacheLayout: "LBNHC",
-  } as const;
-  const plain = lookupEngine(options, 16);
-  assert.equal(plain.keyPrefixes, [[0, 1].map((rank) => `m@tp_rank:0@pcp${rank}@dcp0@pp_rank:0@group:0`)]);
-  const stored = (engine: typeof plain) =>
-    engine.coordinator.findLongestCacheHit(64, ExistenceTable.everything(4)).hitLength;
-  assert.is(stored(plain), 64);
-  assert.is(stored(lookupEngine({ ...options, eagle: true }, 16)), 48);
+test("ranks of prefill context parallelism each hold a part", async () => {
+  const { keyPrefixes } = lookupEngine({ ...engine, pcpSize: 2 }, 16);
+  assert.equal(keyPrefixes, [[0, 1].map((pcp) => `m@tp_rank:0@pcp${pcp}@dcp0@pp_rank:0@group:0`)]);
+  assert.is((await fullHit({ pcpSize: 2 }, 50)).hit, 48);
+  const half = await filledStore(keyPrefixes[0]!.slice(0, 1), [...hashes]);
+  assert.is((await askStore(half, lookupEngine({ ...engine, pcpSize: 2 }, 16), prompt)).hitTokens, 0);
+  await half.close();
+  assert.throws(() => lookupEngine({ ...engine, pcpSize: 2, group: ["full", "swa:16:16"] }, 16), /context/);
+  assert.throws(() => lookupEngine({ ...engine, pcpSize: 2, storeTpSize: 2 }, 16), /--pcp-size/);
 });
 
-test("hashes of another block size than --block-size are refused", async () => {
-  const { stdout: stdin } = await run(["hash", "--block-size", "4", "1", "2", "3", "4"]);
-  const ask = ["lookup", "--store", "embedded:", "--model-name", "m", "--hashes"];
-  assert.match((await run(ask, { stdin })).stdout, /^0 of 4 tokens$/m);
-  const other = await run([...ask, "--block-size", "16"], { stdin });
-  assert.equal([other.exitCode, other.stdout], [2, ""]);
-  assert.match(other.stderr, /blocks of 4 tokens, but --block-size is 16/);
-});
-
-test("a prompt that is too short for any hit says why", async () => {
-  const tokens = Array.from({ length: 16 }, (_, token) => String(token));
-  const { stdout } = await run(["lookup", "--store", "embedded:", "--model-name", "m", ...tokens]);
+test("a prompt that is too short for any hit gets the reason", async () => {
+  const short = await fullHit({ group: ["full", "swa:64:128"] });
+  assert.equal([short.hit, short.keys], [0, 0]);
   assert.match(
-    stdout,
-    /^0 of 16 tokens\n.*\nhits of this engine end every 16 tokens, .* needs a prompt of 17 or more$/ms,
+    short.lines.at(-1)!,
+    /^a hit ends at a multiple of 64 tokens.*: 48 tokens are too few for one$/,
   );
+  const speculative = await fullHit({ eagle: true }, 17);
+  assert.is(speculative.hit, 0);
+  assert.match(speculative.lines.at(-1)!, /computed again: 17 tokens are too few/);
+  const long = await lookupJson([...store, ...tokens]);
+  assert.is(long["reason"], null);
+  const none = await lookupJson([...store, "--group", "full:64", "--group", "swa:64:64", ...tokens]);
+  assert.match(String(none["reason"]), "multiple of 64 tokens");
+});
+
+test("the block size comes with the hashes, or must be said", async () => {
+  const hashed = async (argv: readonly string[], stdin: string) =>
+    lookupJson([...store, "--hashes", ...argv], stdin);
+  const lines = E1.sha256.map((hash, i) => `${i * 4} ${i * 4 + 4} ${hash}`).join("\n");
+  const json = JSON.stringify({ block_size: 4, num_tokens: 9, block_hashes: E1.sha256 });
+  for (const stdin of [lines, json]) {
+    const value = await hashed([], stdin);
+    assert.equal([value["block_size"], value["num_hashes"]], [4, 2]);
+    assert.is((await hashed(["--block-size", "4"], stdin))["block_size"], 4);
+  }
+  for (const [argv, stdin, pattern] of [
+    [[], E1.sha256.join(" "), /add --block-size/],
+    [["--block-size", "16"], lines, /blocks of 4 tokens, but --block-size is 16/],
+    [["--block-size", "16"], json, /blocks of 4 tokens, but --block-size is 16/],
+    [[], lines.split("\n")[1]!, /tokens 4 to 8, where 0 to 4 should follow/],
+    [[], `0 4 ${E1.sha256[0]}\n${E1.sha256[1]}`, /only some of the lines/],
+  ] as const) {
+    const error = await hashed(argv, stdin).catch((caught: unknown) => caught);
+    assert.match((error as Error).message, pattern);
+  }
 });
 
 test("a store that can't answer is unknown, and a failure", async () => {
@@ -281,7 +296,14 @@ test("an engine at its socket, with the hashes that it would compute itself", as
       assert.equal([value["hit_tokens"], value["keys_asked"]], [16, null]);
       assert.equal(value["tail_key_boundaries"], [[0, 16]]);
     }
-    const hashed = await lookupJson(["--socket", `${folder}/engine`, "--hashes", ...E1.sha256]);
+    const hashed = await lookupJson([
+      "--socket",
+      `${folder}/engine`,
+      "--hashes",
+      "--block-size",
+      "16",
+      ...E1.sha256,
+    ]);
     assert.equal([hashed["hit_tokens"], hashed["num_tokens"]], [16, null]);
     assert.equal(asked, [
       ["32", ...E1.sha256],
@@ -363,6 +385,18 @@ test("a file that is no tokenizer, options that don't fit, and input that is non
     [[...store, "--lora-path", "p", "1"], /--lora-name/],
     [[...store, "--store-namespace", "@x", "--store-tp-size", "2", ...tokens], /leave --store-namespace out/],
     [[...store, "x"], /token/],
+    // Before the input is looked at, which is none of these.
+    [["--store", "nonsense:", "--model-name", "m", "x"], /--store: there is no store backend/],
+    [["--store", "embedded:?capacity=much", "--model-name", "m", "1"], /--store: .*capacity/],
+    [["--store", "embedded:?bogus=1", "--model-name", "m", "x"], /--store: .*no option "bogus"/],
+    [[...store, "--group", "bogus", "1"], /--group "bogus"/],
+    [[...store, "--group", "bogus", "--hashes", "x"], /--group "bogus"/],
+    [[...store, "--group", "full:24", "1"], /24/],
+    [[...store, "--cache-prefix", "a\nb", "x"], /--cache-prefix .*control character/],
+    [["--store", "embedded:", "x"], /either --model/],
+    [[...store, "--lora-name", "a", "x"], /--lora-path/],
+    [["--socket", "x".repeat(200), "x"], /at most 107/],
+    [[...store, "--algorithm", "xxhash", "--seed", "", "x"], /token/],
     [["--socket", "x".repeat(200), ...tokens], /at most 107/],
     [["--store", "nonsense:", "--model-name", "m", ...tokens], /no store backend/],
   ] as const) {

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { chunkSizes, chunkTokens } from "../../chunk/index.js";
 import type { CommandContext } from "../command.js";
-import { type InputHashes, readBlockHashes } from "../input/block-hashes.js";
+import { hashBlockSize, readBlockHashes } from "../input/block-hashes.js";
 import { readInput } from "../input/read-input.js";
 import { jsonText } from "../json.js";
 import { addFileOption, addJsonOption, type FileOption, type JsonOption, wholeOption } from "../options.js";
@@ -18,8 +18,8 @@ interface ChunksOptions extends JsonOption, FileOption {
 }
 
 const HELP = `
-Hashes: as arguments, in a file or on stdin; hex, or what mooncake-kv hash prints, as text or JSON. The JSON also
-brings the hash block size and the number of tokens.
+Hashes: as arguments, in a file or on stdin; hex, or what mooncake-kv hash prints, as text or JSON, which brings the hash
+block size, too. Bare hashes need --block-size.
 
 Prints one line a chunk: START END HASH.`;
 
@@ -28,10 +28,14 @@ export function define(command: Command, context: CommandContext): void {
   command
     .argument("[hashes...]", "block hashes")
     .addOption(wholeOption("--token-len <tokens>", "tokens to cover (default: all that have a hash)"))
+    .addOption(wholeOption("--block-size <tokens>", "tokens of one chunk (default: hash block size)", 1))
     .addOption(
-      wholeOption("--block-size <tokens>", "tokens of one chunk (default: hash block size, or 16)", 1),
+      wholeOption(
+        "--hash-block-size <tokens>",
+        "tokens of one hash (default: what the input says, or block size)",
+        1,
+      ),
     )
-    .addOption(wholeOption("--hash-block-size <tokens>", "tokens of one hash (default: block size)", 1))
     .addOption(wholeOption("--mask-num <tokens>", "leave out this many tokens at the beginning").default(0))
     .addOption(
       new Option("--chunk-mask <bits>", "which chunks are wanted after --mask-num, such as 1011").argParser(
@@ -51,9 +55,15 @@ async function run(args: readonly string[], options: ChunksOptions, context: Com
     throw new UsageError(
       `--put-step-rank ${putStepRank} is not below --put-step ${putStep}: no chunk is its turn`,
     );
+  if (options.blockSize !== undefined && options.hashBlockSize !== undefined)
+    chunkSizes(options.blockSize, options.hashBlockSize);
   const input = readBlockHashes(await readInput(context, { args, file: options.file, what: "hashes" }));
-  const hashBlockSize = agreedHashBlockSize(input, options);
-  const sizes = chunkSizes(options.blockSize ?? hashBlockSize ?? 16, hashBlockSize);
+  const own = input.blockSize === undefined && input.spans === undefined;
+  const hashed = hashBlockSize(input, {
+    flag: own ? "--block-size" : "--hash-block-size",
+    size: options.hashBlockSize ?? (own ? options.blockSize : undefined),
+  });
+  const sizes = chunkSizes(options.blockSize ?? hashed, hashed);
   const tokenLen = options.tokenLen ?? input.hashes.length * sizes.hashBlockSize;
   const chunks = chunkTokens(sizes, tokenLen, input.hashes, {
     maskNum,
@@ -72,17 +82,6 @@ async function run(args: readonly string[], options: ChunksOptions, context: Com
       jsonText({ block_size: blockSize, hash_block_size: hashBlockSize, token_len: tokenLen, chunks: spans }),
     );
   } else await context.stdout.lines(spans.map((span) => span.join(" ")));
-}
-
-/** The hash block size that input and options agree on. */
-function agreedHashBlockSize(input: InputHashes, options: ChunksOptions): number | undefined {
-  const { hashBlockSize } = options;
-  if (input.blockSize !== undefined && hashBlockSize !== undefined && input.blockSize !== hashBlockSize)
-    throw new UsageError(
-      `the hashes are of blocks of ${input.blockSize} tokens, but --hash-block-size is ${hashBlockSize}`,
-      { blockSize: input.blockSize, hashBlockSize },
-    );
-  return hashBlockSize ?? input.blockSize;
 }
 
 function chunkMask(text: string): boolean[] {

@@ -1,14 +1,16 @@
 import { access, constants, stat } from "node:fs/promises";
 import type { Command } from "commander";
-import { type ContractReport, isContractFile } from "../../conformance/contract/index.js";
+import { type ContractReport, parseScenario } from "../../conformance/contract/index.js";
 import { vectorHandlers } from "../../conformance/vectors/index.js";
-import { type FileReport, runVectorFile } from "../../conformance/vectors/runner.js";
+import { type FileReport, runVectorLines } from "../../conformance/vectors/runner.js";
 import { describe } from "../../errors.js";
 import type { CommandContext } from "../command.js";
-import { runContract } from "../conformance/run-contract.js";
-import { unreadable } from "../input/read-input.js";
+import { checkContractStore, runContract } from "../conformance/run-contract.js";
+import type { Line } from "../input/lines.js";
+import { readFileLines, unreadable } from "../input/read-input.js";
 import { jsonText } from "../json.js";
 import { addJsonOption, type JsonOption } from "../options.js";
+import { Progress } from "../progress.js";
 import { printable, table } from "../text.js";
 
 const HELP = `
@@ -42,16 +44,22 @@ async function run(
   options: ConformanceOptions,
   context: CommandContext,
 ): Promise<void> {
+  checkContractStore(options.store);
   for (const file of files) await checkReadable(file);
+  const progress = new Progress(context);
   const reports: FileReport[] = [];
-  for (const file of files) {
-    await progress(context, `${file} ...`);
-    const report = (await isContractFile(file))
-      ? await runContract(file, options.store, context.io.env)
-      : await runVectorFile(file, vectorHandlers);
-    reports.push(report);
+  try {
+    for (const [index, file] of files.entries()) {
+      const name = files.length === 1 ? file : `${file} (${index + 1} of ${files.length})`;
+      const lines = () => counted(readFileLines(file), progress, name);
+      const report = (await holdsScenarios(file))
+        ? await runContract(file, lines(), options.store, context.io.env)
+        : await runVectorLines(file, lines(), vectorHandlers);
+      reports.push(report);
+    }
+  } finally {
+    await progress.end();
   }
-  await progress(context, "");
   if (reports.some(({ total, failed }) => failed > 0 || total === 0)) context.exitCode = 1;
   if (options.json) {
     const shown = reports.map(({ file, total, passed, failed, deviations, failures }) => {
@@ -76,11 +84,23 @@ function skipsOf(report: FileReport): ContractReport["otherBackendOnly"] {
   return "otherBackendOnly" in report ? (report as ContractReport).otherBackendOnly : [];
 }
 
-/** One line that replaces itself, on a terminal only. */
-async function progress({ io, stderr }: CommandContext, text: string): Promise<void> {
-  if (!io.stderr.isTTY) return;
-  await stderr.write(`\r\u001b[K${text}`);
-  await stderr.flush();
+/** Whether the first line of a file is a scenario of a store, so that the file is not for the vector runner. */
+async function holdsScenarios(file: string): Promise<boolean> {
+  for await (const { text } of readFileLines(file))
+    if (text?.trim() !== "") return text !== undefined && parseScenario(text) !== undefined;
+  return false;
+}
+
+/** The texts of lines; what is not UTF-8 becomes a line that no runner can read. Each is shown as it begins. */
+async function* counted(
+  lines: AsyncIterable<Line>,
+  progress: Progress,
+  file: string,
+): AsyncGenerator<string> {
+  for await (const { number, text } of lines) {
+    await progress.show(`${file}: line ${number}`);
+    yield text ?? "(not UTF-8 text)";
+  }
 }
 
 function failureJson({

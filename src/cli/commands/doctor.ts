@@ -10,8 +10,8 @@ import { printable } from "../text.js";
 import { UsageError } from "../usage-error.js";
 
 const HELP = `
-Looks at the native addon, compiler, CMake, Python, Mooncake's Python package and the system libraries that it needs,
-and at the cluster: configuration, master, metadata server, connection, segment, and one object that is put, read back and
+Looks at the native addon, compiler, CMake, the optional npm packages, Python, Mooncake's Python package and the system
+libraries that it needs, and at the cluster: configuration, master, metadata server, connection, segment, and one object that is put, read back and
 removed. It gives no memory to the cluster for that: the object lies in the memory of others, and the report says where.
 
 --store says what you want to use; without it that is "mooncake:", with the configuration that MOONCAKE_CONFIG_PATH or

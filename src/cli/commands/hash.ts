@@ -1,14 +1,22 @@
-import { type Command, Option } from "commander";
-import { MooncakeKvError } from "../../errors.js";
-import { BlockHasher, HASH_ALGORITHMS, type HashAlgorithm, type HashRequest } from "../../hash/index.js";
+import type { Command } from "commander";
+import {
+  type BlobBlockHashes,
+  BlockHasher,
+  DEFAULT_HASH_ALGORITHM,
+  type HashAlgorithm,
+  type HashRequest,
+} from "../../hash/index.js";
 import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
 import { readHashRequest } from "../input/hash-request.js";
+import { checkLora } from "../input/lora.js";
 import { readInput } from "../input/read-input.js";
+import { unshareableRoot } from "../input/shared-root.js";
 import { jsonText } from "../json.js";
 import {
   addFileOption,
   addJsonOption,
+  algorithmOption,
   type FileOption,
   hexOption,
   type JsonOption,
@@ -35,6 +43,8 @@ interface HashOptions extends JsonOption, FileOption {
 /** Where the root of the chain came from. */
 type SeedSource = "--seed" | "PYTHONHASHSEED" | "--none-hash" | "default" | "random";
 
+const PRIVATE_ROOT = ". --private-root hashes from a random root all the same";
+
 const HELP = `
 Token ids: as arguments, in a file or on stdin; with spaces or commas between them, as a JSON array, or as a JSON
 object with the fields of vLLM's request, all but the first optional:
@@ -52,11 +62,7 @@ export function define(command: Command, context: CommandContext): void {
   command
     .argument("[tokens...]", "token ids")
     .addOption(releaseOption().default(DEFAULT_RELEASE))
-    .addOption(
-      new Option("--algorithm <name>", "--prefix-caching-hash-algo of the engine")
-        .choices(HASH_ALGORITHMS)
-        .default("sha256"),
-    )
+    .addOption(algorithmOption().default(DEFAULT_HASH_ALGORITHM))
     .addOption(wholeOption("--block-size <tokens>", "tokens of one hashed block", 1).default(16))
     .option("--seed <text>", "PYTHONHASHSEED of the engine (default: that of the environment)")
     .addOption(hexOption("--none-hash <hex>", "root of the chain, where it is known").conflicts("seed"))
@@ -74,7 +80,9 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(tokens: readonly string[], options: HashOptions, context: CommandContext): Promise<void> {
-  // What is written wrong in the options is told before anything is read.
+  checkNoneHash(options);
+  // What the options leave out of an adapter may stand in the input.
+  if (options.loraName !== undefined) checkLora(options);
   const seed = options.noneHash ? undefined : (options.seed ?? context.env["PYTHONHASHSEED"]);
   const hasher = await BlockHasher.create({
     release: options.release,
@@ -85,12 +93,11 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
     numHashLookaheadTokens: options.lookahead,
     rootSharing: "private",
   });
-  if (!hasher.shareable && !options.privateRoot) throw unshareableRoot(hasher);
+  if (!hasher.shareable && !options.privateRoot) throw unshareableRoot(hasher, PRIVATE_ROOT);
   const input = await readInput(context, { args: tokens, file: options.file, what: "token ids" });
-  const request = withOptions(readHashRequest(input), options);
-  const session = hasher.session(request);
+  const session = hasher.session(withOptions(readHashRequest(input), options));
   session.advance();
-  const hashes = session.hashes.toHex();
+  const { hashes } = session;
   const settings = {
     release: hasher.release,
     algorithm: hasher.algorithm,
@@ -101,7 +108,10 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
     num_tokens: session.numTokens,
   };
   if (options.json) {
-    await context.stdout.line(jsonText({ ...settings, block_hashes: hashes }));
+    const listed = mapped(hexOf(hashes), (hash, block) => (block === 0 ? `"${hash}"` : `,"${hash}"`));
+    await context.stdout.write(`${jsonText(settings).slice(0, -1)},"block_hashes":[`);
+    for (const text of listed) await context.stdout.write(text);
+    await context.stdout.line("]}");
     return;
   }
   if (options.verbose)
@@ -109,11 +119,25 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
       Object.entries(settings).map(([name, value]) => `# ${name} ${JSON.stringify(value)}`),
     );
   await context.stdout.lines(
-    hashes.map((hash, block) => `${block * hasher.blockSize} ${(block + 1) * hasher.blockSize} ${hash}`),
+    mapped(
+      hexOf(hashes),
+      (hash, block) => `${block * hasher.blockSize} ${(block + 1) * hasher.blockSize} ${hash}`,
+    ),
   );
   if (hashes.length === 0)
     await context.stderr.line(
       `mooncake-kv: no hashes: ${count(session.numTokens, "token")} fill no block of ${hasher.blockSize}`,
+    );
+}
+
+/** @throws UsageError for a root that the algorithm can't have. */
+function checkNoneHash({ noneHash, algorithm }: HashOptions): void {
+  const lengths = algorithm.startsWith("sha256") ? [32] : [16, 32];
+  if (noneHash !== undefined && !lengths.includes(noneHash.length))
+    throw new UsageError(
+      `--none-hash has ${noneHash.length} bytes; the root of ${algorithm} has ${lengths.join(" or ")}: ` +
+        `${lengths.map((length) => 2 * length).join(" or ")} hex digits`,
+      { bytes: noneHash.length, algorithm },
     );
 }
 
@@ -133,17 +157,14 @@ function withOptions(request: HashRequest, { loraName, loraPath, cacheSalt }: Ha
   };
 }
 
-/** The engine's root is random: the command can't know it. */
-function unshareableRoot({ algorithm, release }: BlockHasher): MooncakeKvError {
-  const remedies =
-    release === "vllm-0.27" ? "" : "; or use --algorithm sha256, whose root is the same everywhere";
-  return new MooncakeKvError(
-    "ERR_HASH",
-    `without PYTHONHASHSEED an engine of ${release} starts ${algorithm} chains from a random root, so that nothing ` +
-      `hashed here would ever be found: set PYTHONHASHSEED for the engine and pass it as --seed${remedies}. ` +
-      "--private-root hashes from a random root all the same",
-    { algorithm, release },
-  );
+/** The hashes as hex, one after the other: there may be millions. */
+function* hexOf(hashes: BlobBlockHashes): Generator<string> {
+  for (let index = 0; index < hashes.length; index++) yield Buffer.from(hashes.at(index)!).toString("hex");
+}
+
+function* mapped(texts: Iterable<string>, map: (text: string, index: number) => string): Generator<string> {
+  let index = 0;
+  for (const text of texts) yield map(text, index++);
 }
 
 function seedSource(options: HashOptions, seed: string | undefined, hasher: BlockHasher): SeedSource {

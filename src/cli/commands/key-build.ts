@@ -1,13 +1,12 @@
 import type { Command } from "commander";
-import { describe } from "../../errors.js";
 import { KeyTable, keyMetadata, modelBasename, modelNameWarnings, PoolKey } from "../../key/index.js";
 import type { CommandContext } from "../command.js";
 import { readBlockHashes } from "../input/block-hashes.js";
+import { checkKeyTexts } from "../input/key-text.js";
 import { readInput } from "../input/read-input.js";
 import { jsonText } from "../json.js";
-import { addFileOption, addJsonOption, type FileOption, type JsonOption, wholeOption } from "../options.js";
+import { addFileOption, addJsonOption, type FileOption, type JsonOption, rankOption } from "../options.js";
 import { oneLine } from "../text.js";
-import { UsageError } from "../usage-error.js";
 
 interface KeyBuildOptions extends JsonOption, FileOption {
   readonly model?: string | undefined;
@@ -21,9 +20,6 @@ interface KeyBuildOptions extends JsonOption, FileOption {
   readonly storeNamespace: string;
 }
 
-/** More than any deployment has; what is above is a slip of the keyboard. */
-const MOST_RANKS = 65_535;
-
 const HELP = `
 Hashes: as arguments, in a file or on stdin; hex, or what mooncake-kv hash prints, as text or JSON:
   mooncake-kv hash 1 2 3 4 --block-size 4 | mooncake-kv key build --model Qwen/Qwen3-8B
@@ -32,8 +28,7 @@ Prints one key a line. Only the last part of the model path enters a key; a serv
 
 /** `mooncake-kv key build` */
 export function define(command: Command, context: CommandContext): void {
-  const rank = (flags: string, description: string) =>
-    wholeOption(flags, description, 0, MOST_RANKS).default(0);
+  const rank = (flags: string, description: string) => rankOption(flags, description).default(0);
   command
     .argument("[hashes...]", "block hashes")
     .option("--model <path>", "model path or name, as given to the engine")
@@ -55,9 +50,8 @@ async function run(
   options: KeyBuildOptions,
   context: CommandContext,
 ): Promise<void> {
+  checkKeyTexts(options);
   const { model, modelName, tpRank, pcpRank, dcpRank, ppRank, groupId } = options;
-  if ((model === undefined) === (modelName === undefined))
-    throw new UsageError("give either --model, the path that the engine loads, or --model-name");
   const metadata = keyMetadata({
     modelName: modelName ?? modelBasename(model!),
     tpRank,
@@ -68,24 +62,8 @@ async function run(
     cachePrefix: options.cachePrefix,
     storeNamespace: options.storeNamespace,
   });
-  for (const [option, text] of [
-    ["--model-name", metadata.modelName],
-    ["--cache-prefix", metadata.cachePrefix],
-    ["--store-namespace", metadata.storeNamespace],
-  ] as const)
-    if (/\p{Cc}/u.test(text))
-      throw new UsageError(`${option} ${describe(text)} has a control character, which no engine's key has`, {
-        option,
-        value: text,
-      });
-  if (metadata.modelName === "") throw new UsageError("--model-name is empty; a key needs a model");
   const warnings = model === undefined ? [] : modelNameWarnings(model);
   const { hashes } = readBlockHashes(await readInput(context, { args, file: options.file, what: "hashes" }));
-  if (hashes.length > 0 && hashes.hashLength !== 32 && hashes.hashLength !== 16)
-    throw new UsageError(
-      `the block hashes have ${hashes.hashLength} bytes; a block hash has 32 (sha256) or 16 (xxhash)`,
-      { hashLength: hashes.hashLength },
-    );
   const prefix = PoolKey.buildPrefix(metadata);
   const keys = KeyTable.fromHashes(prefix, hashes);
   for (const warning of warnings) await context.stderr.line(`mooncake-kv: warning: ${oneLine(warning)}`);

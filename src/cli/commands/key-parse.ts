@@ -1,13 +1,14 @@
 import type { Command } from "commander";
-import { isMooncakeKvError, type MooncakeKvError } from "../../errors.js";
+import { isMooncakeKvError } from "../../errors.js";
 import { type KeyHead, type ParsedKey, parseKey } from "../../key/index.js";
 import type { CommandContext } from "../command.js";
-import { ownerOfKey } from "../input/foreign-keys.js";
 import { readKeys } from "../input/keys.js";
-import { readInput } from "../input/read-input.js";
+import { readInputLines } from "../input/read-input.js";
 import { jsonText } from "../json.js";
+import { foreignKey } from "../key/foreign-key.js";
 import { addFileOption, addJsonOption, type FileOption, type JsonOption } from "../options.js";
-import { oneLine, printable, table } from "../text.js";
+import { reportedError } from "../report-error.js";
+import { count, printable, table } from "../text.js";
 import { UsageError } from "../usage-error.js";
 
 interface KeyParseOptions extends JsonOption, FileOption {
@@ -21,8 +22,10 @@ A key is read from the right: hash, group, ranks, configuration fingerprint. Wha
 prefix, model and store namespace. Prefix and model may contain @, so that a head can have several readings; all are
 listed. With --model-name the head has one.
 
-A text that is no such key gets a line that says why, and whose key it is where that can be told (vllm-ascend, LMCache,
-SGLang); the others are read all the same. Exit status: 1 when there was one.`;
+A key that can't be read is told, with the program whose key it is where its form says so (vllm-ascend, LMCache, SGLang),
+and the rest goes on.
+
+Exit status: 0 when every key could be read, 1 when one could not, 2 when the input can't be read.`;
 
 /** `mooncake-kv key parse` */
 export function define(command: Command, context: CommandContext): void {
@@ -39,45 +42,70 @@ async function run(
   options: KeyParseOptions,
   context: CommandContext,
 ): Promise<void> {
-  const input = await readInput(context, { args, file: options.file, what: "keys" });
-  const keys = readKeys(input);
   const { modelName } = options;
-  if (modelName === "")
-    throw new UsageError("--model-name is empty; leave it out where the model is unknown");
-  const read = keys.map((key) => readKey(key, modelName));
-  if (read.some(({ parsed }) => parsed === undefined)) context.exitCode = 1;
-  if (options.json) {
-    await context.stdout.line(jsonText(read.map(readJson)));
+  if (modelName === "") throw new UsageError("--model-name is empty; leave it out where it is not known");
+  const input = readInputLines(context, { args, file: options.file, what: "keys" });
+  const { stdout, stderr } = context;
+  let [total, refused] = [0, 0];
+  const separator = options.json ? "," : "\n";
+  try {
+    for await (const { number, key } of readKeys(input.lines, input.source)) {
+      const read = readKey(key, number, modelName);
+      if ("error" in read) refused++;
+      await stdout.write(total++ === 0 ? (options.json ? "[" : "") : separator);
+      if (options.json) await stdout.write(jsonText("error" in read ? read : keyJson(key!, read)));
+      else await stdout.lines("error" in read ? refusedLines(read) : keyLines(key!, read));
+    }
+  } catch (error) {
+    // What was printed stands, so that it must stay JSON.
+    if (!options.json || total === 0) throw error;
+    const { code, message, exitCode } = reportedError(error);
+    await stdout.line(`,${jsonText({ error: { code, message } })}]`);
+    context.exitCode = exitCode;
     return;
   }
-  for (const [index, { key, parsed, error, owner }] of read.entries()) {
-    if (index > 0) await context.stdout.line();
-    if (parsed) await context.stdout.lines(keyLines(key, parsed));
-    else {
-      const whose = owner === undefined ? "" : `a key of ${owner}; `;
-      await context.stdout.lines([printable(key), `  not read: ${whose}${oneLine(error.message)}`]);
-    }
-  }
+  if (options.json) await stdout.line("]");
+  if (refused === 0) return;
+  context.exitCode = 1;
+  if (!options.json)
+    await stderr.line(
+      `mooncake-kv: ${refused} of ${count(total, "key")} ${refused === 1 ? "is" : "are"} not of vLLM's MooncakeStoreConnector`,
+    );
 }
 
-/** A key that was read, or why it was not. */
-type Read = { readonly key: string } & (
-  | { readonly parsed: ParsedKey; readonly error?: undefined; readonly owner?: undefined }
-  | { readonly parsed?: undefined; readonly error: MooncakeKvError; readonly owner: string | undefined }
-);
+/** A key that can't be read. */
+interface RefusedKey {
+  readonly key: string | null;
+  /** Its line, or its place in a JSON list, from 1. */
+  readonly line: number;
+  readonly error: { readonly code: string; readonly message: string };
+  /** The program whose key it is, where its form tells. */
+  readonly owner: string | null;
+}
 
-function readKey(key: string, modelName: string | undefined): Read {
+function readKey(
+  key: string | undefined,
+  line: number,
+  modelName: string | undefined,
+): ParsedKey | RefusedKey {
+  const refused = (message: string, owner: string | null = null): RefusedKey => ({
+    ...{ key: key ?? null, line },
+    error: { code: "ERR_KEY", message },
+    owner,
+  });
+  if (key === undefined) return refused("the line is not UTF-8 text");
   try {
-    return { key, parsed: parseKey(key, { modelName }) };
+    return parseKey(key, modelName === undefined ? {} : { modelName });
   } catch (error) {
     if (!isMooncakeKvError(error, "ERR_KEY")) throw error;
-    return { key, error, owner: ownerOfKey(key) };
+    const foreign = foreignKey(key);
+    if (foreign === undefined) return refused(error.message);
+    return refused(`a key of ${foreign.owner}: ${foreign.form}`, foreign.owner);
   }
 }
 
-function readJson({ key, parsed, error, owner }: Read): Record<string, unknown> {
-  if (parsed) return keyJson(key, parsed);
-  return { key, error: { code: error.code, message: error.message }, owner: owner ?? null };
+function refusedLines({ key, line, error }: RefusedKey): string[] {
+  return [key === null ? `line ${line}` : printable(key), `  line ${line}: ${printable(error.message)}`];
 }
 
 function keyLines(text: string, key: ParsedKey): string[] {

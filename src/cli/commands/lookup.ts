@@ -1,16 +1,29 @@
 import { type Command, Option } from "commander";
-import { DEFAULT_HASH_ALGORITHM, HASH_ALGORITHMS } from "../../hash/index.js";
+import { DEFAULT_HASH_ALGORITHM } from "../../hash/index.js";
 import { modelNameWarnings } from "../../key/index.js";
 import { LOOKUP_FRAME_FORMS, type LookupFrameForm, LookupKeyClient } from "../../lookup/index.js";
 import { DEFAULT_RELEASE } from "../../release.js";
-import { checkStoreTarget } from "../../store/open-store.js";
 import type { CommandContext } from "../command.js";
 import { jsonText } from "../json.js";
 import { type Answer, answerLines, askEngine, nothingToAsk } from "../lookup/answer.js";
 import { askStoreAt } from "../lookup/ask-store.js";
-import { type EngineOptions, GROUP_USAGE, lookupEngine } from "../lookup/engine-groups.js";
-import { blockSizeOf, type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
-import { addFileOption, addJsonOption, type JsonOption, releaseOption, wholeOption } from "../options.js";
+import {
+  checkEngineOptions,
+  type EngineOptions,
+  GROUP_USAGE,
+  lookupEngine,
+} from "../lookup/engine-groups.js";
+import { DEFAULT_BLOCK_SIZE, type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
+import {
+  addFileOption,
+  addJsonOption,
+  algorithmOption,
+  type JsonOption,
+  ranksOption,
+  releaseOption,
+  wholeOption,
+} from "../options.js";
+import { checkStoreOption } from "../store-option.js";
 import { oneLine } from "../text.js";
 import { UsageError } from "../usage-error.js";
 
@@ -22,7 +35,12 @@ interface LookupOptions extends JsonOption, PromptOptions, EngineOptions {
 }
 
 const HELP = `
-The prompt: token ids (as mooncake-kv hash takes them), a text with --tokenizer, or block hashes with --hashes.
+The prompt: token ids (as mooncake-kv hash takes them), a text with --tokenizer, or block hashes with --hashes. What
+mooncake-kv hash and chunks print says the block size, too; bare hashes need --block-size.
+
+A group's KIND is full, mla, rswa, swa, swa_mla, chunked_local or mamba, with the window behind the block size where it has
+one. With speculative decoding the engine computes the last matched block again: --eagle, or +eagle behind the groups that
+hold layers of the draft model.
 
 Whom to ask: a store (--store), under the keys of the engine that --model and the options after it describe; or an
 engine (--socket), which knows its keys itself. A question to a store gives each key that exists a lease, so that it
@@ -46,11 +64,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--tokenizer <path>", "the prompt is text for this tokenizer.json")
     .option("--no-special-tokens", "add no special tokens to a text")
     .addOption(releaseOption().default(DEFAULT_RELEASE))
-    .addOption(
-      new Option("--algorithm <name>", "--prefix-caching-hash-algo of the engine")
-        .choices(HASH_ALGORITHMS)
-        .default(DEFAULT_HASH_ALGORITHM),
-    )
+    .addOption(algorithmOption().default(DEFAULT_HASH_ALGORITHM))
     .addOption(
       size("--block-size <tokens>", "tokens of one hashed block (default: what the hashes say, or 16)"),
     )
@@ -63,13 +77,13 @@ export function define(command: Command, context: CommandContext): void {
     .option("--cache-prefix <text>", "cache_prefix of the deployment", "")
     .option("--store-namespace <text>", "namespace of a payload format in the keys")
     .option(`--group <spec>`, `a KV cache group, in order: ${GROUP_USAGE} (default: full)`, collect)
-    .addOption(size("--tp-size <n>", "tensor-parallel size").default(1))
-    .addOption(size("--pp-size <n>", "pipeline-parallel size").default(1))
-    .addOption(size("--pcp-size <n>", "prefill-context-parallel size").default(1))
-    .addOption(size("--dcp-size <n>", "decode-context-parallel size").default(1))
-    .option("--eagle", "the engine decodes speculatively with EAGLE, which drops the last matched block")
+    .option("--eagle", "speculative decoding is on, in all groups that say nothing else")
+    .addOption(ranksOption("--tp-size <n>", "tensor-parallel size").default(1))
+    .addOption(ranksOption("--pp-size <n>", "pipeline-parallel size").default(1))
+    .addOption(ranksOption("--pcp-size <n>", "prefill-context-parallel size").default(1))
+    .addOption(ranksOption("--dcp-size <n>", "decode-context-parallel size").default(1))
     .addOption(size("--num-kv-heads <n>", "KV heads of the whole model (default: no two ranks share one)"))
-    .addOption(size("--store-tp-size <n>", "TP size that shared objects are cut for"))
+    .addOption(ranksOption("--store-tp-size <n>", "TP size that shared objects are cut for"))
     .addOption(
       new Option("--kv-cache-layout <name>", "order in memory of shared objects")
         .choices(["LBHNC", "LBNHC"])
@@ -89,16 +103,19 @@ export function define(command: Command, context: CommandContext): void {
 async function run(args: readonly string[], options: LookupOptions, context: CommandContext): Promise<void> {
   if ((options.store === undefined) === (options.socket === undefined))
     throw new UsageError("give either --store, the URI of a store, or --socket, the address of an engine");
-  // What is written wrong is told before anything is read or asked.
-  if (options.store !== undefined) {
-    await checkStoreTarget(options.store);
-    lookupEngine(options, blockSizeOf(options));
+  const ask = await question(options);
+  let answer: Answer;
+  let prompt: Prompt;
+  let milliseconds: number;
+  try {
+    prompt = await readPrompt(args, options, context);
+    ask.prepare(prompt.blockSize);
+    const started = performance.now();
+    answer = nothingToAsk(prompt) ?? (await ask.ask(prompt));
+    milliseconds = performance.now() - started;
+  } finally {
+    await ask.close();
   }
-  const prompt = await readPrompt(args, options, context);
-  const ask = question(options, prompt);
-  const started = performance.now();
-  const answer = nothingToAsk(prompt) ?? (await ask());
-  const milliseconds = performance.now() - started;
   if (answer.failed) context.exitCode = 1;
   for (const warning of options.model === undefined ? [] : modelNameWarnings(options.model))
     await context.stderr.line(`mooncake-kv: warning: ${oneLine(warning)}`);
@@ -123,11 +140,29 @@ async function run(args: readonly string[], options: LookupOptions, context: Com
   await context.stdout.lines(answerLines(answer, prompt).map(oneLine));
 }
 
-/** The question to a store, or to an engine. What is written wrong of a store's engine is told before anybody is asked. */
-function question(options: LookupOptions, prompt: Prompt): () => Promise<Answer> {
-  if (options.store === undefined) return () => askSocket(options, prompt);
-  const engine = lookupEngine(options, prompt.blockSize);
-  return () => askStoreAt(options.store!, engine, prompt, { timeoutMs: timeout(options) });
+/** A question to a store, or to an engine. */
+interface Question {
+  /** Checks the options against the block size that the prompt has. */
+  readonly prepare: (blockSize: number) => void;
+  readonly ask: (prompt: Prompt) => Promise<Answer>;
+  readonly close: () => Promise<void>;
+}
+
+/** The question that the options describe. What is written wrong in them is told before anything is read or asked. */
+async function question(options: LookupOptions): Promise<Question> {
+  if (options.store === undefined) return questionToEngine(options);
+  const { store: uri } = options;
+  checkEngineOptions(options);
+  const engineOf = (blockSize: number) => lookupEngine(options, blockSize);
+  // The block size of hashes may stand in the input alone.
+  if (options.hashes !== true || options.blockSize !== undefined)
+    engineOf(options.blockSize ?? DEFAULT_BLOCK_SIZE);
+  await checkStoreOption(uri);
+  return {
+    prepare: engineOf,
+    ask: (prompt) => askStoreAt(uri, engineOf(prompt.blockSize), prompt, { timeoutMs: timeout(options) }),
+    close: async () => {},
+  };
 }
 
 /** A timer of Node takes no longer times. */
@@ -135,7 +170,7 @@ function timeout(options: LookupOptions): number {
   return Math.min(options.timeout, 2 ** 31 - 1_000);
 }
 
-async function askSocket(options: LookupOptions, prompt: Prompt): Promise<Answer> {
+function questionToEngine(options: LookupOptions): Question {
   const address = options.socket!;
   const client = new LookupKeyClient({
     socketPath: /^[a-z]+:\/\//.test(address) ? address : `ipc://${address}`,
@@ -143,11 +178,11 @@ async function askSocket(options: LookupOptions, prompt: Prompt): Promise<Answer
     form: options.form,
     timeoutMs: timeout(options),
   });
-  try {
-    return await askEngine(client, prompt);
-  } finally {
-    await client.close();
-  }
+  return {
+    prepare: () => {},
+    ask: (prompt) => askEngine(client, prompt),
+    close: () => client.close(),
+  };
 }
 
 function collect(value: string, earlier: readonly string[] = []): string[] {

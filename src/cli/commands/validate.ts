@@ -1,13 +1,13 @@
 import type { Command } from "commander";
-import { type AnyCodec, loadCodec } from "../../../generated/typescript/by-name.js";
-import { isMooncakeKvError, type MooncakeKvError } from "../../errors.js";
+import { loadCodec } from "../../../generated/typescript/by-name.js";
 import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
-import { type InputText, parseJson, readFileOrStdin } from "../input/read-input.js";
-import { jsonText } from "../json.js";
+import type { Line } from "../input/lines.js";
+import { type InputText, parseJson, readFileOrStdin, readInputLines } from "../input/read-input.js";
 import { addJsonOption, type JsonOption, releaseOption } from "../options.js";
-import { oneLine } from "../text.js";
 import { UsageError } from "../usage-error.js";
+import { checkValue, type InputValue, type Invalid } from "../validate/check-value.js";
+import { JsonReport, TextReport } from "../validate/report.js";
 
 interface ValidateOptions extends JsonOption {
   readonly type: string;
@@ -16,29 +16,14 @@ interface ValidateOptions extends JsonOption {
   readonly lines?: true | undefined;
 }
 
-/** One of the values of an input. */
-interface Given {
-  /** Which of several; with `--lines` the number of its line, counted from 1. */
-  readonly index: number;
-  readonly value: unknown;
-  /** Why it could not be read. */
-  readonly unreadable?: UsageError | undefined;
-}
-
-/** A value that does not keep to its schema, or a line that is no JSON. */
-interface Invalid {
-  readonly index: number;
-  readonly error: MooncakeKvError | UsageError;
-}
-
 const HELP = `
 The input is one JSON value. With --each it is a JSON array of values; a file named .jsonl, or any input with --lines,
-has one value a line; a line that is no JSON is wrong, and the others are checked. JSON has vLLM's member names, 64-bit integers as decimal texts and bytes as lower-case hex.
+has one value a line. JSON has vLLM's member names, 64-bit integers as decimal texts and bytes as lower-case hex.
 
-Prints ok, or one line for each value that is wrong, with its path, the value there and the rule. An unknown --type
-lists the types of the release.
+Prints ok, or one line for each value that is wrong, with its path, the value there and the first rule that it breaks. A
+line that is no JSON is a wrong value, too. An unknown --type lists the types of the release.
 
-Exit status: 0 when every value is valid, 1 when one is not or a line is no JSON, 2 when the input can't be read.`;
+Exit status: 0 when every value is valid, 1 when one is not, 2 when the input can't be read or is no JSON.`;
 
 /** `mooncake-kv validate` */
 export function define(command: Command, context: CommandContext): void {
@@ -54,70 +39,45 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function run(file: string, options: ValidateOptions, context: CommandContext): Promise<void> {
+  const lines = options.lines === true || (file.endsWith(".jsonl") && !options.each);
   if (options.lines && options.each) throw new UsageError("--each and --lines exclude each other");
   const codec = await loadCodec(options.release, options.type);
-  const lines = options.lines === true || (file.endsWith(".jsonl") && !options.each);
-  const input = await readFileOrStdin(context, file);
-  const values = lines ? valuesOfLines(input) : valuesOf(input, options.each === true);
-  const invalid = values.flatMap((given) => check(codec, given));
-  if (invalid.length > 0) context.exitCode = 1;
-  if (options.json) await context.stdout.line(jsonText(report(codec, values.length, invalid)));
-  else if (lines || options.each) await context.stdout.lines(manyLines(values.length, invalid, lines));
-  else await context.stdout.line(invalid.length === 0 ? "ok" : oneLine(invalid[0]!.error.message));
+  const values = lines
+    ? valuesOfLines(readInputLines(context, { file, what: "input" }))
+    : valuesOf(await readFileOrStdin(context, file), options.each === true);
+  const report = options.json
+    ? new JsonReport(codec)
+    : new TextReport(context.stdout, lines || !!options.each);
+  for await (const value of values) {
+    const invalid = "problem" in value ? value : checkValue(codec, value);
+    await report.add(invalid);
+    if (invalid !== undefined) context.exitCode = 1;
+  }
+  await context.stdout.line(report.end());
 }
 
-function valuesOf(input: InputText, each: boolean): readonly Given[] {
+async function* valuesOf(input: InputText, each: boolean): AsyncGenerator<InputValue> {
   const value = parseJson(input);
-  if (!each) return [{ index: 0, value }];
-  if (!Array.isArray(value)) throw new UsageError(`${input.source}: --each needs a JSON array`);
-  return value.map((item: unknown, index) => ({ index, value: item }));
+  if (!each) yield { index: 0, where: "", value };
+  else if (!Array.isArray(value)) throw new UsageError(`${input.source}: --each needs a JSON array`);
+  else for (const [index, item] of value.entries()) yield { index, where: `[${index}]`, value: item };
 }
 
-function valuesOfLines({ text, source }: InputText): Given[] {
-  const values: Given[] = [];
-  for (const [at, line] of text.split("\n").entries()) {
-    if (line.trim() === "") continue;
-    const index = at + 1;
+/** One value a line. A line that is none is told, and the others go on. */
+async function* valuesOfLines({
+  lines,
+}: {
+  readonly lines: AsyncIterable<Line>;
+}): AsyncGenerator<InputValue | Invalid> {
+  let index = 0;
+  for await (const { number, text } of lines) {
+    if (text?.trim() === "") continue;
+    const at = { index: index++, line: number, where: `line ${number}` };
     try {
-      values.push({ index, value: parseJson({ text: line, source: `${source} line ${index}` }) });
+      if (text === undefined) yield { ...at, problem: "not UTF-8 text" };
+      else yield { ...at, value: JSON.parse(text) as unknown };
     } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
-      values.push({ index, value: undefined, unreadable: error });
+      yield { ...at, problem: `not JSON: ${(error as Error).message}` };
     }
   }
-  return values;
-}
-
-function check(codec: AnyCodec, { index, value, unreadable }: Given): Invalid[] {
-  if (unreadable) return [{ index, error: unreadable }];
-  try {
-    codec.fromJson(value);
-    return [];
-  } catch (error) {
-    if (!isMooncakeKvError(error, "ERR_SCHEMA")) throw error;
-    return [{ index, error }];
-  }
-}
-
-function* manyLines(total: number, invalid: readonly Invalid[], lines: boolean): Iterable<string> {
-  for (const { index, error } of invalid)
-    yield `${lines ? `line ${index}` : `[${index}]`}: ${oneLine(error.message)}`;
-  yield invalid.length === 0 ? `ok: ${total} valid` : `${total - invalid.length} of ${total} valid`;
-}
-
-function report(codec: AnyCodec, total: number, invalid: readonly Invalid[]): Record<string, unknown> {
-  return {
-    type: codec.type,
-    release: codec.release,
-    total,
-    valid: total - invalid.length,
-    errors: invalid.map(({ index, error: { message, details } }) => ({
-      // Of lines their numbers, of array members their positions.
-      index,
-      path: details["path"] ?? "$",
-      value: details["value"] ?? null,
-      rule: details["rule"] ?? null,
-      message,
-    })),
-  };
 }

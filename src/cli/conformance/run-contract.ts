@@ -3,7 +3,7 @@ import {
   type ContractBackend,
   type ContractReport,
   embeddedBackend,
-  runContractFile,
+  runContractLines,
 } from "../../conformance/contract/index.js";
 import { describe, MooncakeKvError } from "../../errors.js";
 import { loadNative } from "../../native/load.js";
@@ -29,17 +29,32 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
 };
 
 /**
- * Replays a file of store scenarios. Every scenario opens a store of its own, as its setup says, so a URI has no more
- * than a scheme here, and behind `mooncake-native:` the library.
+ * Checks the store of `--store`: every scenario opens one of its own, as its setup says, so a URI has no more than a scheme
+ * here, and behind `mooncake-native:` the library.
  *
- * @throws MooncakeKvError `ERR_CONFIG` for a store that can't be opened afresh for each scenario, and where Mooncake's
- * wheel or library is not there; `ERR_NATIVE` where the addon is needed and can't be loaded.
+ * @throws MooncakeKvError `ERR_CONFIG` for any other.
+ */
+export function checkContractStore(store: string): void {
+  contractStore(store);
+}
+
+/**
+ * Replays the lines of a file of store scenarios.
+ *
+ * @throws MooncakeKvError `ERR_CONFIG` as `checkContractStore`, and where Mooncake's wheel or library is not there;
+ * `ERR_NATIVE` where the addon is needed and can't be loaded.
  */
 export async function runContract(
   file: string,
+  lines: AsyncIterable<string>,
   store: string,
   environment: NodeJS.ProcessEnv,
 ): Promise<ContractReport> {
+  const { backend, location } = contractStore(store);
+  return runContractLines(file, lines, await backend.load(environment, location));
+}
+
+function contractStore(store: string): { readonly backend: Backend; readonly location: string } {
   const [, scheme = "", location = ""] = /^([a-z-]+):([^?]*)$/.exec(store) ?? [];
   const backend = Object.hasOwn(BACKENDS, scheme) ? BACKENDS[scheme] : undefined;
   if (backend === undefined || (location !== "" && !backend.takesLocation))
@@ -50,7 +65,7 @@ export async function runContract(
         .join(" or ")}`,
       { store },
     );
-  return runContractFile(file, await backend.load(environment, location));
+  return { backend, location };
 }
 
 async function loadMooncake(environment: NodeJS.ProcessEnv): Promise<ContractBackend> {

@@ -14,13 +14,13 @@ import { type DemoModel, rankCacheShape } from "./model.js";
 export interface DemoEngineOptions {
   readonly store: KvStore;
   readonly model: DemoModel;
-  /** In front of every key, so that no engine takes the made-up bytes for its own. */
-  readonly cachePrefix: string;
   readonly tpSize: number;
   /** TP size that the stored objects are cut for. */
   readonly storeTpSize: number;
   /** Blocks of its KV cache. */
   readonly numBlocks: number;
+  /** What keeps its keys apart from those of real engines. */
+  readonly cachePrefix: string;
 }
 
 /** What a save or a load moved. */
@@ -127,7 +127,12 @@ export class DemoEngine {
 
   async #transfer(chunks: ChunkSpans, run: (rank: Rank) => Promise<bigint>): Promise<Transfer> {
     const started = performance.now();
-    const bytes = await Promise.all(this.#ranks.map(run));
+    // All end before one that failed is told: nothing is under way when the caches are given back.
+    const ranks = await Promise.allSettled(this.#ranks.map(run));
+    const bytes = ranks.map((rank) => {
+      if (rank.status === "rejected") throw rank.reason;
+      return rank.value;
+    });
     return {
       objects: this.#ranks.reduce((sum, { layout }) => sum + layout.localShardIds.length * chunks.length, 0),
       bytes: bytes.reduce((sum, count) => sum + count, 0n),
@@ -137,11 +142,11 @@ export class DemoEngine {
 }
 
 async function createRank(options: DemoEngineOptions, tpRank: number): Promise<Rank> {
-  const { model, tpSize, storeTpSize, numBlocks, store } = options;
+  const { model, tpSize, storeTpSize, numBlocks, store, cachePrefix } = options;
   const shape = rankCacheShape(model, tpSize, numBlocks);
   const arena = await store.createArena(kvCacheBytes(shape));
   const metadata = {
-    cachePrefix: options.cachePrefix,
+    cachePrefix,
     modelName: modelBasename(model.model),
     storeNamespace: LBHNCStoreLayout.sharedNamespace(storeTpSize, 1),
   };

@@ -1,8 +1,7 @@
 import type { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
 import { BlockHasher } from "../../hash/block-hasher.js";
-import type { BlockHashKernel } from "../../hash/kernel.js";
-import type { KvStore } from "../../store/kv-store.js";
 import { DemoEngine, type Transfer } from "./demo-engine.js";
+import type { DemoStep, DemoWork } from "./demo-work.js";
 import { refuseDifferences } from "./kv-pattern.js";
 import { GPT_OSS_20B } from "./model.js";
 
@@ -51,15 +50,8 @@ interface Prompt {
  *
  * @throws MooncakeKvError `ERR_STORE` when the store refuses something or bytes differ.
  */
-export async function runDemo(options: {
-  readonly store: KvStore;
-  /** The first prompt. */
-  readonly tokens: Uint32Array;
-  readonly kernel: BlockHashKernel | undefined;
-  /** In front of every key that the demo writes. */
-  readonly cachePrefix: string;
-}): Promise<DemoResult> {
-  const { store, tokens, kernel, cachePrefix } = options;
+export async function runDemo({ store, tokens, kernel, cachePrefix, step }: DemoWork): Promise<DemoResult> {
+  await step("hashing a prompt");
   const hasher = new BlockHasher({ blockSize: GPT_OSS_20B.blockSize, kernel });
 
   const started = performance.now();
@@ -71,16 +63,20 @@ export async function runDemo(options: {
   const second = { tokens: secondTokens, hashes: await hasher.hashAsync(secondTokens) };
 
   const numBlocks = first.hashes.length + 1;
-  const common = { store, model: GPT_OSS_20B, cachePrefix, storeTpSize: TP_A, numBlocks };
+  const common = { store, model: GPT_OSS_20B, storeTpSize: TP_A, numBlocks, cachePrefix };
   const engineA = await DemoEngine.create({ ...common, tpSize: TP_A });
   const engineB = await DemoEngine.create({ ...common, tpSize: TP_B });
   try {
     const chunks = engineA.chunks(first.tokens, first.hashes);
     const blocksOfA = scattered(first.hashes.length, numBlocks, 7);
+    await step("filling the cache of engine A");
     await engineA.compute(first.tokens, blocksOfA);
+    await step("engine A saves");
     const saved = await engineA.save(chunks, blocksOfA);
-    const loadOfFirst = await lookupAndLoad(engineB, first, scattered(first.hashes.length, numBlocks, 11));
-    const loadOfSecond = await lookupAndLoad(engineB, second, scattered(second.hashes.length, numBlocks, 13));
+    const loaded = (prompt: Prompt, stride: number) =>
+      lookupAndLoad(engineB, prompt, scattered(prompt.hashes.length, numBlocks, stride), step);
+    const loadOfFirst = await loaded(first, 11);
+    const loadOfSecond = await loaded(second, 13);
     const keys = engineA.keys(chunks);
     const differences = loadOfFirst.differences + loadOfSecond.differences;
     refuseDifferences(differences);
@@ -106,11 +102,18 @@ export async function runDemo(options: {
 }
 
 /** Loads what the store has of a prompt, and counts the words that are not what they should be. */
-async function lookupAndLoad(engine: DemoEngine, prompt: Prompt, blockIds: readonly number[]) {
+async function lookupAndLoad(
+  engine: DemoEngine,
+  prompt: Prompt,
+  blockIds: readonly number[],
+  step: DemoStep,
+) {
+  await step("engine B looks up and loads");
   const chunks = engine.chunks(prompt.tokens, prompt.hashes);
   const hitTokens = await engine.lookup(chunks);
   const hit = chunks.slice(0, hitTokens / GPT_OSS_20B.blockSize);
   const transfer = await engine.load(hit, blockIds);
+  await step("comparing every byte");
   const differences = await engine.verify(prompt.tokens.subarray(0, hitTokens), blockIds);
   return { hitTokens, transfer, differences };
 }

@@ -6,7 +6,7 @@ import type { Finding } from "./finding.js";
 import { ok, skipped } from "./finding.js";
 import { packageChecks } from "./package-checks.js";
 import { pythonChecks } from "./python-checks.js";
-import { storeCheck } from "./store-check.js";
+import { storeCheck, storeUriCheck } from "./store-check.js";
 
 /** What is to be examined. */
 export interface Examination {
@@ -34,12 +34,16 @@ export async function examine({ store, mooncake, environment }: Examination): Pr
   const local = [
     ok("Node", `${process.versions.node}, ${process.platform}-${process.arch}`),
     ...build,
+    ...(await packageChecks(
+      build.some(({ subject, status }) => subject === "native addon" && status !== "ok"),
+    )),
     ...pythonFindings,
-    ...packageChecks(),
   ];
   const usable = local.every(({ status }) => status !== "missing");
   if (mooncake === undefined) {
-    const finding = usable ? await storeCheck(store) : skipped("store", "needs: what is missing above");
+    const finding = usable
+      ? await storeCheck(store)
+      : ((await storeUriCheck(store)) ?? skipped("store", "needs: what is missing above"));
     return { findings: [...local, finding], log: "" };
   }
   const withMemory = givesMemoryItself(store);

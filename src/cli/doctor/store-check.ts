@@ -1,5 +1,6 @@
 import { isMooncakeKvError } from "../../errors.js";
 import { openStore } from "../../store/index.js";
+import { checkStoreUri } from "../../store/open-store.js";
 import { askOnly } from "../ask-only.js";
 import { type Finding, missing, ok } from "./finding.js";
 
@@ -19,6 +20,17 @@ export async function storeCheck(uri: string): Promise<Finding> {
     } finally {
       await store.close();
     }
+  } catch (error) {
+    const message = isMooncakeKvError(error) ? error.message : String(error);
+    return missing("store", true, message, remedies(uri));
+  }
+}
+
+/** What is wrong with the URI of a store that can't be opened yet; undefined when nothing is. */
+export async function storeUriCheck(uri: string): Promise<Finding | undefined> {
+  try {
+    await checkStoreUri(uri);
+    return undefined;
   } catch (error) {
     const message = isMooncakeKvError(error) ? error.message : String(error);
     return missing("store", true, message, remedies(uri));

@@ -1,15 +1,20 @@
 import { describe, MooncakeKvError } from "../../errors.js";
 import { BlobBlockHashes } from "../../hash/index.js";
 import { UsageError } from "../usage-error.js";
-import { hexBytes, type Members } from "./members.js";
+import { blockSizeOfSpans, isSpan, type Span } from "./hash-spans.js";
+import { hexBytes, type Members, optionalCount } from "./members.js";
 import { type InputText, looksLikeJson, parseJson } from "./read-input.js";
 
-/** Block hashes, and what the output of `hash --json` says about them. */
+/** Block hashes, and what the output of `hash` and `chunks` says about them. */
 export interface InputHashes {
   readonly hashes: BlobBlockHashes;
-  /** Tokens of one hashed block. */
+  /** Tokens of one hashed block; undefined where the input does not say. */
   readonly blockSize?: number | undefined;
   readonly numTokens?: number | undefined;
+  /** The token range of each hash, where they stand beside it. */
+  readonly spans?: readonly Span[] | undefined;
+  /** Where the hashes came from, for messages. */
+  readonly source: string;
 }
 
 /** A line of `hash` or `chunks`: START END HASH. */
@@ -24,59 +29,87 @@ const SPAN_LINE = /^\s*(\d+)\s+(\d+)\s+([0-9a-fA-F]{32,})\s*$/;
 export function readBlockHashes(input: InputText): InputHashes {
   if (looksLikeJson(input.text)) return hashesOfJson(parseJson(input), input.source);
   const words: string[] = [];
-  const spans: { readonly size: number; readonly end: number }[] = [];
+  const spans: Span[] = [];
   for (const line of input.text.split("\n")) {
     if (line.trimStart().startsWith("#")) continue;
     const span = SPAN_LINE.exec(line);
     if (span) {
       words.push(span[3]!);
-      spans.push({ size: Number(span[2]) - Number(span[1]), end: Number(span[2]) });
+      spans.push([Number(span[1]), Number(span[2])]);
     } else for (const word of line.split(/[\s,]+/)) if (word !== "") words.push(word);
   }
   if (words.length === 0) throw new UsageError("no block hashes in the input; write [] for none");
-  return { hashes: parseHashes(words), ...sizesOf(spans, input.source) };
-}
-
-/** What START END lines say of the blocks: one size, but for a last chunk that ends with the prompt. */
-function sizesOf(
-  spans: readonly { readonly size: number; readonly end: number }[],
-  source: string,
-): Pick<InputHashes, "blockSize" | "numTokens"> {
-  const [first] = spans;
-  const last = spans.at(-1);
-  if (first === undefined || last === undefined) return {};
-  const odd =
-    spans.slice(0, -1).find(({ size }) => size !== first.size) ?? (last.size > first.size ? last : undefined);
-  if (odd !== undefined)
-    throw new UsageError(
-      `${source}: one line has ${first.size} tokens and another ${odd.size}; block hashes are of blocks of one size`,
-    );
-  return { blockSize: first.size, ...(last.size < first.size && { numTokens: last.end }) };
+  if (spans.length > 0 && spans.length < words.length)
+    throw new UsageError(`${input.source}: only some of the lines are START END HASH; all must be, or none`);
+  return { hashes: parseHashes(words), source: input.source, ...(spans.length > 0 && { spans }) };
 }
 
 function hashesOfJson(value: unknown, source: string): InputHashes {
-  if (Array.isArray(value)) return { hashes: parseHashes(value) };
+  if (Array.isArray(value)) return { hashes: parseHashes(value), source };
   const members = value as Members;
-  const { block_hashes: hashes, block_size: blockSize, num_tokens: numTokens, chunks } = members;
+  const { block_hashes: hashes, chunks } = members;
   if (Array.isArray(hashes))
     return {
-      hashes: parseHashes(hashes),
-      ...(typeof blockSize === "number" && { blockSize }),
-      ...(typeof numTokens === "number" && { numTokens }),
+      ...{ hashes: parseHashes(hashes), source },
+      blockSize: optionalCount(members, "block_size", source),
+      numTokens: optionalCount(members, "num_tokens", source),
     };
-  if (Array.isArray(chunks)) {
-    const texts = chunks.map((chunk: unknown) => (Array.isArray(chunk) ? (chunk[2] as unknown) : chunk));
-    return { hashes: parseHashes(texts), ...(typeof blockSize === "number" && { blockSize }) };
-  }
+  if (Array.isArray(chunks)) return hashesOfChunks(chunks, source);
   throw new UsageError(`${source}: the object has no list block_hashes, as hash --json prints it`);
 }
+
+function hashesOfChunks(chunks: readonly unknown[], source: string): InputHashes {
+  const rows = chunks.map((chunk, index) => {
+    if (!Array.isArray(chunk) || chunk.length !== 3 || !isSpan(chunk[0], chunk[1]))
+      throw new UsageError(
+        `${source}: chunks[${index}] is ${describe(chunk)}; a chunk is [start, end, hash]`,
+        { index },
+      );
+    return chunk as [number, number, unknown];
+  });
+  return {
+    hashes: parseHashes(rows.map(([, , hash]) => hash)),
+    source,
+    ...(rows.length > 0 && { spans: rows.map(([start, end]): Span => [start, end]) }),
+  };
+}
+
+/**
+ * Tokens of one hash, on which input and option must agree: hashes of blocks of 4 tokens, taken for blocks of 16, would be
+ * looked for in the wrong places.
+ *
+ * @param option its name, and its value where it was given.
+ * @throws UsageError where they differ, where neither says it, or where the ranges in the input are not those of a prompt.
+ */
+export function hashBlockSize(
+  { hashes, blockSize, spans, source }: InputHashes,
+  option: { readonly flag: string; readonly size: number | undefined },
+): number {
+  const said = blockSize ?? (spans && blockSizeOfSpans(spans, source));
+  const { flag, size } = option;
+  if (said !== undefined && size !== undefined && said !== size)
+    throw new UsageError(`the hashes are of blocks of ${said} tokens, but ${flag} is ${size}`, {
+      blockSize: said,
+      option: size,
+    });
+  const agreed = size ?? said;
+  if (agreed !== undefined && agreed > 0) return agreed;
+  // Nothing depends on it where there is no hash.
+  if (hashes.length === 0) return 16;
+  throw new UsageError(
+    `${source}: bare hashes don't say how many tokens a block has; add ${flag}, or pass on what mooncake-kv hash prints`,
+  );
+}
+
+/** Bytes of a block hash: those of sha256 and xxhash. */
+const LENGTHS: readonly number[] = [32, 16];
 
 /** Hashes of hex texts. @throws MooncakeKvError `ERR_HASH` for one that is none, or lengths that differ. */
 export function parseHashes(texts: readonly unknown[]): BlobBlockHashes {
   return BlobBlockHashes.from(
     texts.map((text, index) => {
       const bytes = typeof text === "string" && text !== "" ? hexBytes(text) : undefined;
-      if (bytes === undefined)
+      if (bytes === undefined || !LENGTHS.includes(bytes.length))
         throw new MooncakeKvError(
           "ERR_HASH",
           `block hash ${index} is ${describe(text, 80)}; a block hash is hex, 64 digits for sha256 and 32 for xxhash`,

@@ -11,8 +11,6 @@ export interface Answer {
   readonly hitTokens: number | null;
   /** Why it is unknown. */
   readonly unknown?: string | undefined;
-  /** Why a hit of 0 was to be expected, whatever is stored. */
-  readonly reason?: string | undefined;
   /** Whether something failed: the command then ends with 1. */
   readonly failed: boolean;
   readonly tailKeyBoundaries: readonly (readonly [groupId: number, numTokens: number])[];
@@ -21,6 +19,8 @@ export interface Answer {
   readonly questions: number | null;
   /** Groups that made the hit shorter; null where an engine searches. */
   readonly limitedBy: readonly number[] | null;
+  /** Why there can be no hit, whatever is stored; undefined where there can. */
+  readonly reason?: string | undefined;
 }
 
 /** The answer when there is nothing to ask about; undefined when there is. */
@@ -78,21 +78,39 @@ export async function askStore(
     signal,
   });
   const { failure } = result;
-  const step = coordinator.alignmentTokens;
-  const tokens = tokensToAsk(prompt);
+  const reason =
+    failure || result.hitLength > 0 ? undefined : await tooShort(coordinator, keyPrefixes, prompt);
   return {
+    ...(reason !== undefined && { reason }),
     hitTokens: failure ? null : result.hitLength,
     ...(failure && { unknown: reasonOf(failure.error) }),
-    // The last token is always computed, so that a hit ends before it.
-    ...(tokens - 1 < step && {
-      reason: `hits of this engine end every ${step} tokens, and one of so many needs a prompt of ${step + 1} or more`,
-    }),
     failed: failure !== undefined,
     tailKeyBoundaries: boundaries(result),
     keysAsked: result.keysAsked,
     questions: result.questions,
     limitedBy: result.limitedBy,
   };
+}
+
+/** Why a prompt has no hit even where everything is stored; undefined where it would have one. */
+async function tooShort(
+  coordinator: LookupEngine["coordinator"],
+  keyPrefixes: LookupEngine["keyPrefixes"],
+  prompt: Prompt,
+): Promise<string | undefined> {
+  const numTokens = tokensToAsk(prompt);
+  const full = await coordinator.lookup({
+    numTokens,
+    blockHashes: prompt.blockHashes,
+    keyPrefixes,
+    exists: (keys) => new Uint8Array(keys.length).fill(1),
+  });
+  if (full.hitLength > 0) return undefined;
+  const again = coordinator.eagleGroupIds.size > 0 ? ", and the last matched block is computed again" : "";
+  return (
+    `a hit ends at a multiple of ${coordinator.alignmentTokens} tokens and never holds the last token${again}: ` +
+    `${prompt.numTokens ?? numTokens - 1} tokens are too few for one`
+  );
 }
 
 /** Asks a running engine. */
@@ -142,6 +160,6 @@ export function answerLines(answer: Answer, prompt: Prompt): string[] {
       `${keysAsked} ${keysAsked === 1 ? "key" : "keys"} asked in ${questions} ${questions === 1 ? "question" : "questions"}`,
     );
   if (answer.reason !== undefined) lines.push(answer.reason);
-  if (limitedBy && limitedBy.length > 0) lines.push(`limited by group ${limitedBy.join(", ")}`);
+  else if (limitedBy && limitedBy.length > 0) lines.push(`limited by group ${limitedBy.join(", ")}`);
   return lines;
 }

@@ -16,6 +16,7 @@ import {
   RankLocalStoreLayout,
   type StoreLayout,
 } from "../../layout/index.js";
+import { checkKeyTexts } from "../input/key-text.js";
 import { UsageError } from "../usage-error.js";
 
 /** What of an engine decides under which keys its blocks are stored. */
@@ -29,6 +30,7 @@ export interface EngineOptions {
   readonly ppSize: number;
   readonly pcpSize: number;
   readonly dcpSize: number;
+  /** Whether speculative decoding drops the last matched block of all groups. */
   readonly eagle?: true | undefined;
   readonly numKvHeads?: number | undefined;
   readonly storeTpSize?: number | undefined;
@@ -46,6 +48,7 @@ export interface LookupEngine {
 const KINDS: Readonly<Record<string, (blockSize: number, more: number | undefined) => KvCacheSpec>> = {
   full: (blockSize) => ({ kind: "full", blockSize }),
   mla: (blockSize) => ({ kind: "mla", blockSize }),
+  rswa: (blockSize, window) => ({ kind: "rswa", blockSize, rswaWindow: needed(window, "rswa", "WINDOW") }),
   swa: (blockSize, window) => ({ kind: "swa", blockSize, slidingWindow: needed(window, "swa", "WINDOW") }),
   swa_mla: (blockSize, window) => ({
     kind: "swa_mla",
@@ -61,7 +64,23 @@ const KINDS: Readonly<Record<string, (blockSize: number, more: number | undefine
 };
 
 /** How `--group` is written. */
-export const GROUP_USAGE = "KIND[:BLOCK_SIZE[:WINDOW]]";
+export const GROUP_USAGE = "KIND[:BLOCK_SIZE[:WINDOW]][+eagle]";
+
+/**
+ * Checks what can be checked before the block size of the hashes is known.
+ *
+ * @throws UsageError as `lookupEngine`.
+ */
+export function checkEngineOptions(options: EngineOptions): void {
+  checkKeyTexts(options);
+  for (const text of options.group ?? []) parseGroup(text, 1);
+  if (options.storeTpSize !== undefined && options.storeNamespace !== undefined)
+    throw new UsageError("--store-tp-size makes the namespace; leave --store-namespace out");
+  if (options.storeTpSize !== undefined && (options.pcpSize > 1 || options.dcpSize > 1))
+    throw new UsageError(
+      "--store-tp-size is for engines without context parallelism; leave --pcp-size and --dcp-size out",
+    );
+}
 
 /**
  * The engine that the options describe.
@@ -70,6 +89,7 @@ export const GROUP_USAGE = "KIND[:BLOCK_SIZE[:WINDOW]]";
  * @throws UsageError for options that do not fit together, MooncakeKvError for sizes that do not.
  */
 export function lookupEngine(options: EngineOptions, blockSize: number): LookupEngine {
+  checkEngineOptions(options);
   const { dcpSize, pcpSize, tpSize, ppSize } = options;
   const kvCacheGroups = (options.group ?? ["full"]).map((text) => parseGroup(text, blockSize));
   validateKvCacheConfig(kvCacheGroups, pcpSize);
@@ -83,8 +103,8 @@ export function lookupEngine(options: EngineOptions, blockSize: number): LookupE
     kvCacheGroups,
     ...resolveKvCacheBlockSizes(sizes),
     dcpWorldSize: dcpSize,
-    useEagle: options.eagle === true,
     cacheHitAlignmentTokens: resolveCacheHitAlignmentTokens(sizes),
+    useEagle: options.eagle ?? false,
   });
   const keyPrefixes = coordinator.kvCacheGroups.map(({ kvCacheSpec }, groupId) => {
     const replication = tpReplicationFactor(kvCacheSpec, { tpSize, dcpSize }, options.numKvHeads ?? tpSize);
@@ -102,8 +122,6 @@ function layoutOf(options: EngineOptions, groupId: number, blockSize: number): S
       metadata: { ...metadata, storeNamespace: options.storeNamespace ?? "" },
       blockSize,
     });
-  if (options.storeNamespace !== undefined)
-    throw new UsageError("--store-tp-size makes the namespace; leave --store-namespace out");
   const Layout = kvCacheLayout === "LBHNC" ? LBHNCStoreLayout : LBNHCStoreLayout;
   return new Layout({
     metadata: { ...metadata, storeNamespace: Layout.sharedNamespace(storeTpSize, ppSize) },
@@ -116,13 +134,15 @@ function layoutOf(options: EngineOptions, groupId: number, blockSize: number): S
 }
 
 function modelName({ model, modelName: name }: EngineOptions): string {
-  if ((model === undefined) === (name === undefined))
-    throw new UsageError("give either --model, the path that the engine loads, or --model-name");
   return name ?? modelBasename(model!);
 }
 
+/** What marks a group with layers of a draft model. */
+const EAGLE = "+eagle";
+
 function parseGroup(text: string, blockSize: number): KvCacheGroupSpec {
-  const [kind = "", ...numbers] = text.split(":");
+  const isEagleGroup = text.endsWith(EAGLE);
+  const [kind = "", ...numbers] = (isEagleGroup ? text.slice(0, -EAGLE.length) : text).split(":");
   const [size, more] = numbers.map((number) => (/^[1-9]\d*$/.test(number) ? Number(number) : Number.NaN));
   const make = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
   if (make === undefined || numbers.length > 2 || Number.isNaN(size ?? 1) || Number.isNaN(more ?? 1))
@@ -130,7 +150,7 @@ function parseGroup(text: string, blockSize: number): KvCacheGroupSpec {
       `--group ${describe(text)}: it is written ${GROUP_USAGE}, with one of ${Object.keys(KINDS).join(", ")}`,
       { group: text },
     );
-  return { kvCacheSpec: make(size ?? blockSize, more) };
+  return { kvCacheSpec: make(size ?? blockSize, more), isEagleGroup };
 }
 
 function needed(value: number | undefined, kind: string, what: string): number {

@@ -1,9 +1,11 @@
 import { type BlobBlockHashes, BlockHasher, type HashAlgorithm, type HashRequest } from "../../hash/index.js";
 import type { Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
-import { readBlockHashes } from "../input/block-hashes.js";
+import { hashBlockSize, readBlockHashes } from "../input/block-hashes.js";
 import { readHashRequest } from "../input/hash-request.js";
+import { checkLora } from "../input/lora.js";
 import { readInput } from "../input/read-input.js";
+import { unshareableRoot } from "../input/shared-root.js";
 import { UsageError } from "../usage-error.js";
 import { tokenize } from "./tokenizer.js";
 
@@ -24,7 +26,7 @@ export interface PromptOptions {
   readonly specialTokens: boolean;
   readonly release: Release;
   readonly algorithm: HashAlgorithm;
-  /** Default: 16, as in vLLM. */
+  /** Tokens of one hash, where it was said. */
   readonly blockSize?: number | undefined;
   readonly seed?: string | undefined;
   readonly loraName?: string | undefined;
@@ -32,43 +34,46 @@ export interface PromptOptions {
   readonly cacheSalt?: string | undefined;
 }
 
+/** Tokens of a block where nobody says anything else: vLLM's default. */
+export const DEFAULT_BLOCK_SIZE: number = 16;
+
 /**
- * The prompt of a command line: block hashes, a text, or token ids.
+ * The prompt of a command line: block hashes, a text, or token ids. The options are checked before anything is read.
  *
- * @throws UsageError or MooncakeKvError for input that is none of them.
+ * @throws UsageError or MooncakeKvError for options that do not fit together, and for input that is none of them.
  */
 export async function readPrompt(
   args: readonly string[],
   options: PromptOptions,
   context: CommandContext,
 ): Promise<Prompt> {
-  const { file, tokenizer } = options;
-  if (options.hashes === true) {
-    if (tokenizer !== undefined) throw new UsageError("--hashes and --tokenizer exclude each other");
-    const input = await readInput(context, { args, file, what: "block hashes" });
-    const { hashes, blockSize, numTokens } = readBlockHashes(input);
-    if (blockSize !== undefined && options.blockSize !== undefined && blockSize !== options.blockSize)
-      throw new UsageError(
-        `the hashes are of blocks of ${blockSize} tokens, but --block-size is ${options.blockSize}`,
-        { blockSize, option: options.blockSize },
-      );
-    return { blockHashes: hashes, blockSize: blockSize ?? blockSizeOf(options), numTokens };
-  }
-  const request = await readRequest(args, options, context);
+  if (options.hashes === true) return readHashes(args, options, context);
+  checkLora(options);
+  const { release, algorithm, blockSize = DEFAULT_BLOCK_SIZE } = options;
   const hasher = await BlockHasher.create({
-    release: options.release,
-    algorithm: options.algorithm,
-    blockSize: blockSizeOf(options),
+    ...{ release, algorithm, blockSize },
     seed: options.seed ?? context.env["PYTHONHASHSEED"],
+    rootSharing: "private",
   });
-  const session = hasher.session(request);
+  if (!hasher.shareable) throw unshareableRoot(hasher);
+  const session = hasher.session(await readRequest(args, options, context));
   session.advance();
-  return { blockHashes: session.hashes, blockSize: blockSizeOf(options), numTokens: session.numTokens };
+  return { blockHashes: session.hashes, blockSize, numTokens: session.numTokens };
 }
 
-/** Tokens of one hashed block, where the input does not say. */
-export function blockSizeOf({ blockSize = 16 }: Pick<PromptOptions, "blockSize">): number {
-  return blockSize;
+async function readHashes(
+  args: readonly string[],
+  options: PromptOptions,
+  context: CommandContext,
+): Promise<Prompt> {
+  if (options.tokenizer !== undefined) throw new UsageError("--hashes and --tokenizer exclude each other");
+  const input = await readInput(context, { args, file: options.file, what: "block hashes" });
+  const hashed = readBlockHashes(input);
+  return {
+    blockHashes: hashed.hashes,
+    blockSize: hashBlockSize(hashed, { flag: "--block-size", size: options.blockSize }),
+    numTokens: hashed.numTokens,
+  };
 }
 
 async function readRequest(
@@ -77,8 +82,6 @@ async function readRequest(
   context: CommandContext,
 ): Promise<HashRequest> {
   const { file, tokenizer, specialTokens, loraName, loraPath, cacheSalt } = options;
-  if (loraPath !== undefined && loraName === undefined)
-    throw new UsageError("--lora-path without a LoRA name; add --lora-name");
   const more = {
     ...(loraName !== undefined && {
       loraRequest: { loraName, ...(loraPath !== undefined && { loraPath }) },

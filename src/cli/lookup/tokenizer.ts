@@ -1,6 +1,7 @@
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, MooncakeKvError } from "../../errors.js";
+import { readTextFile } from "../input/read-input.js";
 import { UsageError } from "../usage-error.js";
 
 /** How to make token ids of a text. */
@@ -53,13 +54,8 @@ async function loadTokenizers(): Promise<typeof import("@huggingface/tokenizers"
 
 /** The object of a JSON file; undefined where there is no file. */
 async function readJson(path: string): Promise<object | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new UsageError(`cannot read ${describe(path, 200)}: ${(cause as Error).message}`, { path });
-  }
+  if (!existsSync(path)) return undefined;
+  const text = await readTextFile(path);
   try {
     const value = JSON.parse(text) as unknown;
     if (typeof value === "object" && value !== null) return value;

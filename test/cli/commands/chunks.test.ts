@@ -47,30 +47,32 @@ test("its own output can be read back, as text and as JSON", async () => {
   }
 });
 
-test("lines of hash say how large their blocks are", async () => {
-  const { stdout: lines } = await run(["hash", "--block-size", "4", "1", "2", "3", "4", "5", "6", "7", "8"]);
-  const { stdout } = await run(["chunks"], { stdin: lines });
-  assert.equal(
-    stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.split(" ").slice(0, 2).join(" ")),
-    ["0 4", "4 8"],
-  );
-  const other = await run(["chunks", "--hash-block-size", "16"], { stdin: lines });
-  assert.is(other.exitCode, 2);
-  assert.match(other.stderr, /blocks of 4 tokens, but --hash-block-size is 16/);
-  const hash = "a0".repeat(32);
-  const mixed = await run(["chunks"], { stdin: `0 4 ${hash}\n4 12 ${hash}\n` });
-  assert.match(mixed.stderr, /one line has 4 tokens and another 8; block hashes are of blocks of one size/);
+test("takes the hash block size from the lines of hash, too", async () => {
+  const tokens = Array.from({ length: 12 }, (_, token) => String(token));
+  for (const more of [[], ["--json"]]) {
+    const { stdout: stdin } = await run(["hash", "--block-size", "4", ...tokens, ...more]);
+    assert.equal((await run(["chunks"], { stdin })).stdout.replace(/ [0-9a-f]+$/gm, ""), "0 4\n4 8\n8 12\n");
+    const coarse = await run(["chunks", "--block-size", "8"], { stdin });
+    assert.equal(coarse.stdout.replace(/ [0-9a-f]+$/gm, ""), "0 8\n8 12\n");
+    const clash = await run(["chunks", "--hash-block-size", "16"], { stdin });
+    assert.is(clash.exitCode, 2);
+    assert.match(clash.stderr, "blocks of 4 tokens, but --hash-block-size is 16");
+  }
+  const bare = await run(["chunks", HASHES[0]!]);
+  assert.is(bare.exitCode, 2);
+  assert.match(bare.stderr, "bare hashes don't say how many tokens a block has; add --block-size");
+  const middle = await run(["chunks"], { stdin: `4 8 ${HASHES[1]}\n` });
+  assert.match(middle.stderr, "tokens 4 to 8, where 0 to 4 should follow");
+  assert.equal(await run(["chunks"], { stdin: "[]" }), { exitCode: 0, stdout: "", stderr: "" });
 });
 
-test("options are judged before anything is read", async () => {
-  const { exitCode, stderr } = await run(["chunks", "--put-step", "2", "--put-step-rank", "2"], {
-    terminal: true,
-  });
-  assert.is(exitCode, 2);
-  assert.match(stderr, /--put-step-rank 2 is not below/);
+test("the options are checked before the input", async () => {
+  const cases = [
+    [["--put-step", "2", "--put-step-rank", "2"], /not below --put-step/],
+    [["--block-size", "24", "--hash-block-size", "16"], /--block-size|block size 24/],
+  ] as const;
+  for (const [argv, message] of cases)
+    assert.match((await run(["chunks", "no hash", ...argv])).stderr, message);
 });
 
 test("refuses sizes and lengths that do not fit, with the numbers", async () => {

@@ -42,6 +42,26 @@ test("a recorded file passes: a table by file and op, and status 0", async () =>
   assert.match(stdout, /\n(\d+) of \1 passed, 0 failed\n$/);
 });
 
+test("on a terminal the lines are counted, on stderr only", async () => {
+  const many = file("many.jsonl", ...Array.from({ length: 3 }, () => GOOD));
+  const { exitCode, stdout, stderr } = await run(["conformance", many, many], { terminal: true });
+  assert.is(exitCode, 0);
+  assert.ok(stderr.startsWith("\r\u001b[K"));
+  assert.match(stderr, "many.jsonl (1 of 2): line 1");
+  assert.ok(stderr.endsWith("\r\u001b[K"));
+  assert.not.match(stdout, "\r");
+  assert.is((await run(["conformance", many])).stderr, "");
+});
+
+test("the store is checked before any file; a line beyond the limit ends with 2", async () => {
+  const store = await run(["conformance", file("good.jsonl", GOOD), "--store", "foo:"]);
+  assert.is(store.exitCode, 2);
+  assert.match(store.stderr, /ERR_CONFIG: scenarios can't run against "foo:"/);
+  const long = await run(["conformance", file("long.jsonl", GOOD, "x".repeat((16 << 20) + 1))]);
+  assert.equal([long.exitCode, long.stdout], [2, ""]);
+  assert.match(long.stderr, /long\.jsonl" line 2: more than 16 MiB, the limit of a line/);
+});
+
 test("JSON has exactly the published members", async () => {
   const good = file("good.jsonl", GOOD);
   const mixed = file("mixed.jsonl", GOOD, WRONG, UNKNOWN);

@@ -227,13 +227,10 @@ test("messages speak of the options of the command", async () => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [
       ["--none-hash", "abcd", "1"],
-      /^mooncake-kv: ERR_HASH: --none-hash bytes\(2\) abcd must be hex of 32 bytes/,
+      /^mooncake-kv: ERR_USAGE: --none-hash has 2 bytes; the root of sha256 has 32: 64 hex digits/,
     ],
     [["--release", "vllm-0.31", "--lookahead", "2", "1"], /--lookahead 2 does not exist in vllm-0\.31/],
-    [
-      ["--algorithm", "sha256_cbor_64bit", "1"],
-      /sha256_cbor_64bit is a name of older vLLM, whose place sha256_cbor/,
-    ],
+    [["--algorithm", "sha256_cbor_64bit", "1"], /early name of sha256_cbor, which kept 64 bits/],
     [["--lora-path", "/p", "1"], /--lora-path without a LoRA name; add --lora-name/],
   ];
   for (const [argv, message] of cases) {
@@ -246,7 +243,10 @@ test("messages speak of the options of the command", async () => {
 test("input without an end, and a file that is too large, are refused with the limit", async () => {
   const { exitCode, stderr } = await run(["hash", "--file", "/dev/zero"]);
   assert.is(exitCode, 2);
-  assert.match(stderr, /"\/dev\/zero" has more than 256 MiB, the most that a command takes; split it/);
+  assert.match(
+    stderr,
+    /"\/dev\/zero": more than 32 MiB, the limit of an input that is read as a whole; split it/,
+  );
 });
 
 test("refuses bytes that are no UTF-8", async () => {

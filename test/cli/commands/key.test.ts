@@ -3,8 +3,7 @@ import * as assert from "uvu/assert";
 import { E1 } from "../helpers/examples.js";
 import { run, runJson } from "../helpers/run.js";
 
-const A0 = "a0".repeat(32);
-const A1 = "a1".repeat(32);
+const [A0, A1] = ["a0".repeat(16), "a1".repeat(16)];
 const KEY = `prod@Llama-3.1-8B-Instruct@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${E1.sha256Cbor[0]}`;
 
 interface ParsedJson {
@@ -52,18 +51,21 @@ test("prefix, warnings and keys as JSON", async () => {
 
 test("refuses to build what no engine has", async () => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
-    [["ab"], /either --model/],
-    [["ab", "--model", "a", "--model-name", "b"], /either --model/],
-    [["ab", "--model", "///"], /ERR_KEY/],
-    [["ab", "--model-name", ""], /--model-name is empty/],
+    [[A0], /either --model/],
+    [[A0, "--model", "a", "--model-name", "b"], /either --model/],
+    [[A0, "--model", "///"], /ERR_KEY/],
+    [[A0, "--model-name", ""], /--model-name is empty/],
     [["abc", "--model-name", "m"], /ERR_HASH: block hash 0 is "abc"/],
-    [["ab", "abcd", "--model-name", "m"], /ERR_HASH.*one length/],
-    [["ab", "--model-name", "m"], /the block hashes have 1 bytes; a block hash has 32 \(sha256\) or 16/],
-    [[A0, "--model-name", "m", "--tp-rank", "99999999999"], /--tp-rank.*whole number of 0 to 65535/],
+    [["ab", "--model-name", "m"], /ERR_HASH: block hash 0 is "ab".*64 digits for sha256 and 32 for xxhash/],
+    [[A0 + A1, A0, "--model-name", "m"], /ERR_HASH.*one length/],
+    [[A0, "--model-name", "m", "--tp-rank", "-1"], /--tp-rank.*whole number from 0 to 65535/],
+    [[A0, "--model-name", "m", "--tp-rank", "99999999999"], /--tp-rank.*whole number from 0 to 65535/],
+    [[A0, "--model-name", "m", "--group-id", "65536"], /--group-id.*whole number from 0 to 65535/],
+    [[A0, "--model-name", "m", "--tp-rank", "1e2"], /--tp-rank/],
     [[A0, "--model-name", "m", "--cache-prefix", "a\nb"], /--cache-prefix "a\\nb" has a control character/],
-    [[A0, "--model-name", "m\u001b[31m"], /--model-name .* has a control character/],
-    [["ab", "--model-name", "m", "--tp-rank", "-1"], /--tp-rank.*whole number of 0 to 65535/],
-    [["ab", "--model-name", "m", "--tp-rank", "1e2"], /--tp-rank/],
+    [[A0, "--model-name", "m\t"], /--model-name "m\\t" has a control character/],
+    [[A0, "--model", "a/\u001b[31m"], /--model .* has a control character/],
+    [[A0, "--model-name", "m", "--store-namespace", "@\u0085"], /--store-namespace .* control character/],
   ];
   for (const [argv, message] of cases) {
     const { exitCode, stdout, stderr } = await run(["key", "build", ...argv]);
@@ -135,32 +137,77 @@ test("reads many keys from lines, a JSON list, and what key build prints", async
   assert.is(stdout.split("\n\n").length, 2, "one block a key");
 });
 
-test("a text that is no key is told, with its owner, and the others are read", async () => {
-  const foreign: readonly [string, string | undefined][] = [
-    [`Qwen3-8B@pcp0@dcp0@head_or_tp_rank:0@pp_rank:0@${A0}`, "vllm-ascend"],
-    [`vllm@Qwen/Qwen3-8B@4@0@${A1}`, "LMCache"],
-    [`${A0}_0_k`, "SGLang (HiCache)"],
-    [`${A1}_12_v`, "SGLang (HiCache)"],
-    ["m@tp_rank:0@zz", undefined],
-    ["session:42", undefined],
-  ];
-  const keys = [KEY, ...foreign.map(([key]) => key), KEY];
-  const { exitCode, stdout, stderr } = await run(["key", "parse"], { stdin: keys.join("\n") });
-  assert.equal([exitCode, stderr], [1, ""]);
-  assert.is(stdout.split("\n\n").length, keys.length, "one block a key");
-  for (const [key, owner] of foreign) {
-    const block = stdout.split("\n\n").find((lines) => lines.startsWith(key))!;
-    assert.match(block, owner === undefined ? /not read: "/ : `not read: a key of ${owner}; "`);
-  }
-  const { value, exitCode: status } = await runJson<Record<string, unknown>[]>(["key", "parse", ...keys]);
+test("a text that is no key is told, and the others are read", async () => {
+  const { exitCode, stdout, stderr } = await run(["key", "parse", "m@tp_rank:0@zz", KEY]);
+  assert.is(exitCode, 1);
+  assert.match(stdout, /^m@tp_rank:0@zz\n {2}line 1: "m@tp_rank:0@zz" is not a key of the form/);
+  assert.match(stdout, `\n\n${KEY}\n  head `);
+  assert.is(stderr, "mooncake-kv: 1 of 2 keys is not of vLLM's MooncakeStoreConnector\n");
+  const { exitCode: status, value } = await runJson<Record<string, unknown>[]>(["key", "parse", "x", KEY]);
   assert.is(status, 1);
   assert.equal(
-    value.map(({ key, owner, error }) => [key, owner ?? undefined, error === undefined]),
-    [[KEY, undefined, true], ...foreign.map(([key, owner]) => [key, owner, false]), [KEY, undefined, true]],
+    [value[0]!["key"], value[0]!["line"], value[0]!["owner"], value[1]!["key"]],
+    ["x", 1, null, KEY],
   );
   assert.is((await run(["key", "parse"], { stdin: "\n" })).exitCode, 2);
   assert.is((await run(["key", "parse"], { stdin: "[1]" })).exitCode, 2);
   assert.is((await run(["key", "parse", KEY, "--model-name", ""])).exitCode, 2);
+});
+
+const HASH = E1.sha256[0];
+const FOREIGN: readonly (readonly [string, string | null])[] = [
+  [`Qwen3-8B@pcp0@dcp0@head_or_tp_rank:0@pp_rank:0@${HASH}`, "vllm-ascend"],
+  [`vllm@Qwen/Qwen3-8B@4@0@${HASH}`, "LMCache"],
+  [`vllm@Qwen/Qwen3-8B@4@0@-3f5a1b@bfloat16`, "LMCache"],
+  [`Qwen/Qwen3-8B@4@0@${HASH}@bfloat16`, "LMCache"],
+  [`${HASH}_0_k`, "SGLang"],
+  [`${HASH}_3_v`, "SGLang"],
+  [`${HASH}_1_0_k`, "SGLang"],
+  [`${HASH}__k`, "SGLang"],
+  ["session:4711", null],
+  [`${HASH}_0_x`, null],
+  [`m@1@2@${HASH}`, null],
+];
+
+for (const [key, owner] of FOREIGN)
+  test(`${key.replace(HASH, "<hash>")} is a key of ${owner ?? "nobody known"}`, async () => {
+    const { exitCode, value } = await runJson<Record<string, unknown>[]>(["key", "parse", key]);
+    assert.equal([exitCode, value[0]!["owner"]], [1, owner]);
+    const { stdout } = await run(["key", "parse", key]);
+    assert.match(stdout, owner === null ? "is not a key of the form" : `line 1: a key of ${owner}: `);
+  });
+
+test("a hundred thousand keys with foreign ones among them are read line by line", async () => {
+  const own = `m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${A0}`;
+  const stdin = `${`${own}\n`.repeat(50_000)}${HASH}_0_k\n${`${own}\n`.repeat(50_000)}`;
+  const { exitCode, value } = await runJson<Record<string, unknown>[]>(["key", "parse"], { stdin });
+  assert.is(exitCode, 1);
+  assert.is(value.length, 100_001);
+  assert.equal(
+    value.flatMap(({ owner, line }) => (owner === undefined ? [] : [[line, owner]])),
+    [[50_001, "SGLang"]],
+  );
+});
+
+test("a line that is not UTF-8 is named; keys with a bracket in front need not be JSON", async () => {
+  const key = `[p@m@tp_rank:0@pcp0@dcp0@pp_rank:0@group:0@${A0}`;
+  for (const bad of [[], [0xff, 0x0a]]) {
+    const stdin = Buffer.concat([Buffer.from(`${key}\n`), Buffer.from(bad), Buffer.from(`# x\n${key}\n`)]);
+    const { exitCode, value } = await runJson<Record<string, unknown>[]>(["key", "parse"], { stdin });
+    assert.is(exitCode, bad.length > 0 ? 1 : 0);
+    assert.equal(
+      value.map((item) => item["key"]),
+      bad.length > 0 ? [key, null, key] : [key, key],
+    );
+  }
+});
+
+test("JSON stays JSON when the input ends badly", async () => {
+  const stdin = Buffer.concat([Buffer.from(`${KEY}\n`), Buffer.alloc(17 << 20, "x")]);
+  const { exitCode, value } = await runJson<Record<string, unknown>[]>(["key", "parse"], { stdin });
+  assert.is(exitCode, 2);
+  assert.is(value[0]!["key"], KEY);
+  assert.match((value[1]!["error"] as Error).message, "stdin line 2: more than 16 MiB, the limit of a line");
 });
 
 test("a key can't steer the terminal", async () => {

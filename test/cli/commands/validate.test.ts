@@ -26,7 +26,7 @@ test("the same as JSON", async () => {
   const [error] = value["errors"] as Record<string, unknown>[];
   assert.equal(
     { ...value, errors: [] },
-    { type: "KeyMetadata", release: "vllm-0.33", total: 1, valid: 0, errors: [] },
+    { type: "KeyMetadata", release: "vllm-0.33", total: 1, valid: 0, errors_left_out: 0, errors: [] },
   );
   assert.equal([error!["index"], error!["path"], error!["value"]], [0, "$.tp_rank", -1]);
   assert.type(error!["rule"], "string");
@@ -59,36 +59,11 @@ test("many values: an array with --each, a .jsonl file, any input with --lines",
     }
     assert.match(each.stdout, /^\[1\]: /);
     assert.match(byName.stdout, /^line 3: /);
+    assert.match(byOption.stdout, /^line 3: /);
     const good = await run(["validate", "-", ...TYPE, "--each"], { stdin: JSON.stringify([GOOD, GOOD]) });
     assert.equal([good.exitCode, good.stdout], [0, "ok: 2 valid\n"]);
   } finally {
     rmSync(folder, { recursive: true });
-  }
-});
-
-test("a line that is no JSON is wrong, and the others are checked", async () => {
-  const stdin = `${JSON.stringify(GOOD)}\n{\n\n${JSON.stringify(GOOD)}\n${JSON.stringify(BAD)}\n`;
-  const { exitCode, stdout } = await run(["validate", "-", ...TYPE, "--lines"], { stdin });
-  assert.is(exitCode, 1);
-  assert.match(stdout, /^line 2: stdin line 2: not JSON: [^\n]*\nline 5: [^\n]*\n2 of 4 valid\n$/);
-  const { value } = await runJson<{ errors: { index: number }[] }>(["validate", "-", ...TYPE, "--lines"], {
-    stdin,
-  });
-  assert.equal(
-    value.errors.map(({ index }) => index),
-    [2, 5],
-  );
-});
-
-test("a value of another kind is told so, not which rule of members it breaks", async () => {
-  for (const stdin of ["null", "[]", "3", '"x"']) {
-    const { exitCode, stdout } = await run(["validate", "-", "--type", "ReqMeta"], { stdin });
-    assert.is(exitCode, 1);
-    assert.match(
-      stdout,
-      /^ReqMeta of vllm-0\.33 at \$: .* is refused: expected the object ReqMeta\n$/,
-      stdin,
-    );
   }
 });
 
@@ -97,10 +72,59 @@ test("an integer that a double can't hold is refused, not rounded", async () => 
   assert.is((await run(["validate", "-", ...TYPE], { stdin })).exitCode, 1);
 });
 
+test("what is no object gets an error about its type", async () => {
+  for (const type of ["ReqMeta", "BlockIndexGroup", "KeyMetadata"])
+    for (const value of ["null", "[]", "3", '"x"', "true"]) {
+      const { exitCode, stdout } = await run(["validate", "-", "--type", type], { stdin: value });
+      assert.is(exitCode, 1);
+      assert.is(stdout, `${type} of vllm-0.33 at $: ${value} is refused: expected the object ${type}\n`);
+    }
+});
+
+test("a line that is no JSON is named, and the others are checked", async () => {
+  const good = JSON.stringify(GOOD);
+  const stdin = Buffer.concat([
+    Buffer.from(`${good}\n\n{\n`),
+    Buffer.from([0xff, 0x0a]),
+    Buffer.from(`${good}\r\nnull\n`),
+  ]);
+  const text = await run(["validate", "-", ...TYPE, "--lines"], { stdin });
+  assert.is(text.exitCode, 1);
+  assert.match(
+    text.stdout,
+    /^line 3: not JSON: .*\nline 4: not UTF-8 text\nline 6: .*expected the object KeyMetadata\n2 of 5 valid\n$/,
+  );
+  const { exitCode, value } = await runJson(["validate", "-", ...TYPE, "--lines"], { stdin });
+  assert.is(exitCode, 1);
+  const errors = value["errors"] as Record<string, unknown>[];
+  assert.equal(
+    errors.map(({ index, line }) => [index, line]),
+    [
+      [1, 3],
+      [2, 4],
+      [4, 6],
+    ],
+  );
+  assert.equal([value["total"], value["valid"], value["errors_left_out"]], [5, 2, 0]);
+});
+
+test("a report as JSON does not grow without bound", async () => {
+  const long = `${JSON.stringify("x".repeat(3 << 20))}\n`;
+  const { value } = await runJson(["validate", "-", ...TYPE, "--lines"], { stdin: long.repeat(10) });
+  const errors = value["errors"] as unknown[];
+  assert.ok(errors.length > 0 && errors.length < 10);
+  assert.is(value["errors_left_out"], 10 - errors.length);
+});
+
 test("what can't be checked at all ends with 2", async () => {
   const cases: readonly (readonly [readonly string[], string, RegExp])[] = [
     [["-", "--type", "KeyMeta"], "{}", /ERR_SCHEMA: there is no type "KeyMeta".*KeyMetadata.*ReqMeta/],
-    [["-", "--type", "reqmeta"], "{}", /no type "reqmeta"; did you mean ReqMeta\?/],
+    [
+      ["-", "--type", "reqmeta"],
+      "{}",
+      /there is no type "reqmeta"; did you mean ReqMeta\?; the types of vllm-0\.33/,
+    ],
+    [["-", "--type", "Nonsense"], "{}", /there is no type "Nonsense"; the types of vllm-0\.33 are/],
     [["-", "--type", "BoundaryPut", "--release", "vllm-0.27"], "{}", /BoundaryPut/],
     [["-"], "{}", /--type/],
     [["-", ...TYPE, "--release", "vllm-0.30"], "{}", /vllm-0\.31/],

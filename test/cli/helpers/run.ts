@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import { Readable, Writable } from "node:stream";
 import type { CliIo } from "../../../src/cli/io.js";
 import { runCli } from "../../../src/cli/run-cli.js";
@@ -15,14 +16,16 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether all three streams claim to be a terminal. */
   readonly terminal?: boolean;
+  /** Where signals come from. */
+  readonly signals?: EventEmitter;
 }
 
 /** Runs the command line in this process. */
 export async function run(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-  const { stdin = "", env = {}, terminal = false } = options;
+  const { stdin = "", env = {}, terminal = false, signals } = options;
   const [stdout, stderr] = [new Collector(), new Collector()];
   const input = Readable.from([Buffer.from(stdin)], { objectMode: false });
-  const io: CliIo = { stdin: input, stdout, stderr, env };
+  const io: CliIo = { stdin: input, stdout, stderr, env, signals };
   if (terminal)
     for (const stream of [input, stdout, stderr]) Object.assign(stream, { isTTY: true, columns: 100 });
   const exitCode = await runCli(argv, io);

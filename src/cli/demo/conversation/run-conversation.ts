@@ -1,6 +1,6 @@
 import { BlockHasher } from "../../../hash/block-hasher.js";
-import type { BlockHashKernel } from "../../../hash/kernel.js";
 import type { KvStore } from "../../../store/kv-store.js";
+import type { DemoWork } from "../demo-work.js";
 import { refuseDifferences } from "../kv-pattern.js";
 import { FULL_GROUP, GPT_OSS_20B } from "../model.js";
 import type { DemoRequest } from "./demo-request.js";
@@ -69,15 +69,8 @@ interface PlannedTurn extends Turn {
  *
  * @throws MooncakeKvError `ERR_STORE` when the store can't do what is needed, or bytes differ.
  */
-export async function runConversation(options: {
-  readonly store: KvStore;
-  /** What is talked about. */
-  readonly tokens: Uint32Array;
-  readonly kernel: BlockHashKernel | undefined;
-  /** In front of every key that the demo writes. Objects of an earlier run must not be found: a run begins with a miss. */
-  readonly cachePrefix: string;
-}): Promise<ConversationResult> {
-  const { store, tokens, kernel, cachePrefix } = options;
+export async function runConversation(work: DemoWork): Promise<ConversationResult> {
+  const { store, tokens, kernel, cachePrefix, step } = work;
   const model = GPT_OSS_20B;
   const longest = INSTRUCTIONS + TURNS * (QUESTION + ANSWER);
   const engine = {
@@ -92,6 +85,7 @@ export async function runConversation(options: {
   try {
     for (let i = 0; i < 2; i++) engines.push(await HybridEngine.create(engine));
     for (const [index, planned] of plan(tokens).entries()) {
+      await step(`turn ${index + 1} of ${TURNS + 1}`);
       const serving = engines[index % 2]!;
       let lostToken: number | null = null;
       const loseBlock = async (request: DemoRequest, offered: number) => {

@@ -1,0 +1,58 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import manifest from "../../package.json" with { type: "json" };
+import { packageChecks } from "../../src/cli/doctor/package-checks.js";
+import { runJson } from "./helpers/run.js";
+
+/** A folder with packages of these versions. */
+function withPackages(versions: Readonly<Record<string, string>>, use: (folder: string) => Promise<void>) {
+  const folder = mkdtempSync(join(tmpdir(), "mooncake-kv-packages-"));
+  for (const [name, version] of Object.entries(versions)) {
+    mkdirSync(join(folder, "node_modules", name), { recursive: true });
+    writeFileSync(join(folder, "node_modules", name, "package.json"), JSON.stringify({ name, version }));
+  }
+  return use(folder).finally(() => rmSync(folder, { recursive: true }));
+}
+
+test("every optional peer is looked at, and those of this checkout are there", async () => {
+  const found = await packageChecks(true);
+  assert.equal(found.map(({ subject }) => subject).sort(), Object.keys(manifest.peerDependencies).sort());
+  for (const { status, detail } of found) assert.is(status, "ok", detail);
+  assert.match(
+    found.find(({ subject }) => subject === "zeromq")!.detail,
+    /^\d+\.\d+\.\d+, loads, for lookup/,
+  );
+});
+
+test("one that is absent or too old is missing only for what needs it", async () => {
+  await withPackages(
+    { zeromq: "5.9.9", "cmake-js": "7.3.0", "gpt-tokenizer": "10.0.0-rc.1" },
+    async (folder) => {
+      for (const compiling of [true, false]) {
+        const found = Object.fromEntries(
+          (await packageChecks(compiling, [folder])).map((finding) => [finding.subject, finding]),
+        );
+        const needed = compiling ? "missing" : "warning";
+        assert.equal([found["cmake-js"]!.status, found["node-addon-api"]!.status], [needed, needed]);
+        assert.match(found["cmake-js"]!.detail, "7.3.0; mooncake-kv build needs 8.0.0 or later");
+        assert.is(found["zeromq"]!.status, "warning");
+        assert.match(found["zeromq"]!.detail, "5.9.9");
+        assert.is(found["prom-client"]!.status, "warning");
+        assert.equal(found["prom-client"]!.remedies, ["npm install prom-client"]);
+        assert.is(found["gpt-tokenizer"]!.status, "ok");
+      }
+    },
+  );
+});
+
+test("doctor lists them", async () => {
+  const { value } = await runJson(["doctor", "--store", "embedded:"], { env: { PATH: "/nonexistent" } });
+  const subjects = (value["findings"] as { subject: string }[]).map(({ subject }) => subject);
+  for (const name of ["zeromq", "prom-client", "cmake-js", "@huggingface/tokenizers"])
+    assert.ok(subjects.includes(name), name);
+});
+
+test.run();
