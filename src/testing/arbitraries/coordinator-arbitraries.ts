@@ -10,6 +10,7 @@ import {
   MooncakeStoreCoordinator,
   type MooncakeStoreCoordinatorOptions,
   PRESENT,
+  type PrefixSearch,
 } from "../../coordinator/index.js";
 import { BlobBlockHashes } from "../../hash/blob-block-hashes.js";
 import fc from "../fast-check.js";
@@ -126,7 +127,7 @@ export function existenceOf({ options, numHashes, stored }: StoredPrompt): Exist
 }
 
 /** The table when only candidates are asked about, as a lookup does. */
-export function askedExistence(prompt: StoredPrompt, coordinator: MooncakeStoreCoordinator): ExistenceTable {
+export function askedExistence(prompt: StoredPrompt, coordinator: PrefixSearch): ExistenceTable {
   const table = ExistenceTable.filled(prompt.options.kvCacheGroups.length, prompt.numHashes);
   for (const { groupId, hashIndexes } of lookupCandidates(coordinator, prompt.numTokens, prompt.numHashes))
     for (const index of hashIndexes) if (prompt.stored[groupId]![index]) table.set(groupId, index, PRESENT);
@@ -138,8 +139,8 @@ export function lookupPrompt(
   prompt: StoredPrompt,
   windows: Partial<LookupWindows> = {},
   ranks: number = 1,
+  coordinator: PrefixSearch = new MooncakeStoreCoordinator(prompt.options),
 ): { readonly result: LookupResult; readonly asked: readonly string[] } {
-  const coordinator = new MooncakeStoreCoordinator(prompt.options);
   const session = new LookupSession(coordinator, {
     numTokens: prompt.numTokens,
     blockHashes: promptHashes(prompt.numHashes),

@@ -26,20 +26,32 @@ import {
 } from "../arbitraries/coordinator-arbitraries.js";
 import fc from "../fast-check.js";
 
-// Laws of the coordinator. Each function returns a fast-check property.
+// Laws of the coordinator. Each function takes the implementation under test and returns a fast-check property.
+
+/** A coordinator as the laws look at it: the public members of `MooncakeStoreCoordinator`. */
+export type CoordinatorUnderTest = {
+  readonly [Name in keyof MooncakeStoreCoordinator]: MooncakeStoreCoordinator[Name];
+};
+
+/** Makes a coordinator. This package's, or somebody else's. */
+export type CoordinatorImplementation = (options: MooncakeStoreCoordinatorOptions) => CoordinatorUnderTest;
+
+const ownCoordinator: CoordinatorImplementation = (options) => new MooncakeStoreCoordinator(options);
 
 /**
  * A lookup in questions of any size finds what a search over all answers at once finds, asks about no key twice, and
  * about none that is no candidate.
  */
-export function windowsNeverChangeTheAnswer(): FastCheck.IProperty<[StoredPrompt, LookupWindows, number]> {
+export function windowsNeverChangeTheAnswer(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt, LookupWindows, number]> {
   const windows = fc.record({
     first: fc.integer({ min: 1, max: 20 }),
     growth: fc.integer({ min: 1, max: 4 }),
     most: fc.integer({ min: 1, max: 200 }),
   });
   return fc.property(storedPrompt(), windows, fc.integer({ min: 1, max: 3 }), (prompt, sizes, ranks) => {
-    const coordinator = new MooncakeStoreCoordinator(prompt.options);
+    const coordinator = create(prompt.options);
     const candidates = lookupCandidates(coordinator, prompt.numTokens, prompt.numHashes);
     const candidateKeys = new Set(
       candidates.flatMap(({ groupId, hashIndexes }) =>
@@ -48,7 +60,7 @@ export function windowsNeverChangeTheAnswer(): FastCheck.IProperty<[StoredPrompt
         ),
       ),
     );
-    const { result, asked } = lookupPrompt(prompt, sizes, ranks);
+    const { result, asked } = lookupPrompt(prompt, sizes, ranks, coordinator);
     assert.equal(new Set(asked).size, asked.length, "a key was asked about twice");
     assert.deepEqual(
       asked.filter((key) => !candidateKeys.has(key)),
@@ -66,10 +78,12 @@ export function windowsNeverChangeTheAnswer(): FastCheck.IProperty<[StoredPrompt
 }
 
 /** A hit is shorter than the prompt, a multiple of the alignment, and has one boundary a stored group, not before it. */
-export function aHitIsAlignedAndBelowThePrompt(): FastCheck.IProperty<[StoredPrompt]> {
+export function aHitIsAlignedAndBelowThePrompt(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt]> {
   return fc.property(storedPrompt(), (prompt) => {
-    const coordinator = new MooncakeStoreCoordinator(prompt.options);
-    const { hitLength, tailKeyBoundaries } = lookupPrompt(prompt).result;
+    const coordinator = create(prompt.options);
+    const { hitLength, tailKeyBoundaries } = lookupPrompt(prompt, {}, 1, create(prompt.options)).result;
     assert.ok(hitLength === 0 || hitLength < prompt.numTokens);
     assert.equal(hitLength % coordinator.alignmentTokens, 0);
     const groups = [...prompt.options.kvCacheGroups.keys()].filter((id) =>
@@ -92,15 +106,17 @@ export function aHitIsAlignedAndBelowThePrompt(): FastCheck.IProperty<[StoredPro
  * Every block that a hit loads is stored: whole blocks under the hash that ends them, the tail block under its
  * boundary. (Where attention chunks end inside blocks, vLLM may accept a hit whose earlier blocks are not there.)
  */
-export function aHitLoadsOnlyStoredBlocks(): FastCheck.IProperty<[StoredPrompt]> {
+export function aHitLoadsOnlyStoredBlocks(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt]> {
   return fc.property(storedPrompt(), (prompt) => {
-    const coordinator = new MooncakeStoreCoordinator(prompt.options);
+    const coordinator = create(prompt.options);
     fc.pre(
       coordinator.specGroups.every(
         ({ spec }) => spec.kind !== "chunked_local" || spec.attentionChunkSize % spec.blockSize === 0,
       ),
     );
-    const { hitLength, tailKeyBoundaries } = lookupPrompt(prompt).result;
+    const { hitLength, tailKeyBoundaries } = lookupPrompt(prompt, {}, 1, create(prompt.options)).result;
     if (hitLength === 0) return;
     const masks = coordinator.loadMask(prompt.numHashes, hitLength);
     for (const { groupId, numTokens } of tailKeyBoundaries) {
@@ -122,7 +138,9 @@ export function aHitLoadsOnlyStoredBlocks(): FastCheck.IProperty<[StoredPrompt]>
  * partial hits a whole lookup may get shorter: a hit of the full prompt is searched again below its end, where only
  * a boundary that nobody stored may be left.)
  */
-export function moreBlocksNeverShortenAHit(): FastCheck.IProperty<[StoredPrompt, number[]]> {
+export function moreBlocksNeverShortenAHit(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt, number[]]> {
   const additions = fc.array(fc.nat(999), { maxLength: 8 });
   return fc.property(storedPrompt({ eagle: false }), additions, (prompt, more) => {
     const { numHashes, options } = prompt;
@@ -130,7 +148,7 @@ export function moreBlocksNeverShortenAHit(): FastCheck.IProperty<[StoredPrompt,
     const stored = prompt.stored.map((row) => [...row]);
     if (numHashes > 0)
       for (const at of more) stored[at % groups]![Math.floor(at / groups) % numHashes] = true;
-    const coordinator = new MooncakeStoreCoordinator(options);
+    const coordinator = create(options);
     const length = numHashes * options.hashBlockSize;
     const before = searchOrRefusal(coordinator, length, existenceOf(prompt));
     const after = searchOrRefusal(coordinator, length, existenceOf({ ...prompt, stored }));
@@ -144,7 +162,9 @@ export function moreBlocksNeverShortenAHit(): FastCheck.IProperty<[StoredPrompt,
  * More stored blocks never make a whole lookup shorter, where no group drops a block, hits end at whole blocks and no
  * group is chunked local (whose hit may end at a block that was never stored, which is a miss).
  */
-export function moreBlocksNeverShortenALookup(): FastCheck.IProperty<[StoredPrompt, number[]]> {
+export function moreBlocksNeverShortenALookup(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt, number[]]> {
   const additions = fc.array(fc.nat(999), { maxLength: 8 });
   const limits = { eagle: false, partialHits: false, chunkedLocal: false };
   return fc.property(storedPrompt(limits), additions, (prompt, more) => {
@@ -152,8 +172,8 @@ export function moreBlocksNeverShortenALookup(): FastCheck.IProperty<[StoredProm
     if (prompt.numHashes > 0)
       for (const at of more)
         stored[at % stored.length]![Math.floor(at / stored.length) % prompt.numHashes] = true;
-    const before = lookupPrompt(prompt).result;
-    const after = lookupPrompt({ ...prompt, stored }).result;
+    const before = lookupPrompt(prompt, {}, 1, create(prompt.options)).result;
+    const after = lookupPrompt({ ...prompt, stored }, {}, 1, create(prompt.options)).result;
     if (before.failure || after.failure) return;
     assert.ok(after.hitLength >= before.hitLength);
   });
@@ -162,7 +182,9 @@ export function moreBlocksNeverShortenALookup(): FastCheck.IProperty<[StoredProm
 /**
  * The order of the groups does not matter to the hit, as long as hits end at whole blocks and no group drops a block.
  */
-export function theOrderOfGroupsDoesNotMatter(): FastCheck.IProperty<[StoredPrompt, number]> {
+export function theOrderOfGroupsDoesNotMatter(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt, number]> {
   const limits = { eagle: false, partialHits: false, chunkedLocal: false };
   return fc.property(storedPrompt(limits), fc.nat(23), (prompt, turn) => {
     const order = permutation(prompt.stored.length, turn);
@@ -174,8 +196,8 @@ export function theOrderOfGroupsDoesNotMatter(): FastCheck.IProperty<[StoredProm
       },
       stored: order.map((group) => prompt.stored[group]!),
     };
-    const before = lookupPrompt(prompt).result;
-    const after = lookupPrompt(permuted).result;
+    const before = lookupPrompt(prompt, {}, 1, create(prompt.options)).result;
+    const after = lookupPrompt(permuted, {}, 1, create(permuted.options)).result;
     assert.equal(after.hitLength, before.hitLength);
     const boundaries = ({ tailKeyBoundaries }: LookupResult, groups: readonly number[]) =>
       tailKeyBoundaries.map(({ groupId, numTokens }) => `${groups[groupId]}:${numTokens}`).sort();
@@ -187,9 +209,11 @@ export function theOrderOfGroupsDoesNotMatter(): FastCheck.IProperty<[StoredProm
  * What is not asked about can't matter: the lookup mask never changes the result of the first search. (Windows of one
  * token are left out: vLLM asks about no block of them, although a search needs one.)
  */
-export function theLookupMaskLosesNothing(): FastCheck.IProperty<[StoredPrompt]> {
+export function theLookupMaskLosesNothing(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt]> {
   return fc.property(storedPrompt({ partialHits: false }), (prompt) => {
-    const coordinator = new MooncakeStoreCoordinator(prompt.options);
+    const coordinator = create(prompt.options);
     fc.pre(!coordinator.specGroups.some(({ spec }) => isSlidingWindow(spec) && spec.slidingWindow === 1));
     const length = coordinator.alignLookupLength(prompt.numHashes * prompt.options.hashBlockSize);
     const within = prompt.stored.map((row) =>
@@ -208,9 +232,9 @@ export function theLookupMaskLosesNothing(): FastCheck.IProperty<[StoredPrompt]>
  * Masks only take work away: a lookup never misses a block worth storing, and the mask of a suffix is the suffix of the
  * mask. (Speculative groups may store block 0, as the one past a boundary at 0, where no hit can end.)
  */
-export function masksOnlyShrinkWork(): FastCheck.IProperty<
-  [MooncakeStoreCoordinatorOptions, number, number, number | null]
-> {
+export function masksOnlyShrinkWork(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[MooncakeStoreCoordinatorOptions, number, number, number | null]> {
   const prompts = fc.option(fc.nat(300), { nil: null });
   return fc.property(
     coordinatorOptions(),
@@ -218,7 +242,7 @@ export function masksOnlyShrinkWork(): FastCheck.IProperty<
     fc.nat(200),
     prompts,
     (options, units, start, prompt) => {
-      const coordinator = new MooncakeStoreCoordinator(options);
+      const coordinator = create(options);
       const length = units * coordinator.alignmentTokens;
       const lookup = coordinator.lookupMask(length);
       const whole = coordinator.storeMask(length, 0, prompt);
@@ -241,7 +265,9 @@ export function masksOnlyShrinkWork(): FastCheck.IProperty<
  * Whatever a store answers, a lookup asks about no key twice and ends with a result: a failure where some key was not
  * answered by exactly 0 or 1, or else what it would be whether the keys without an answer exist or not.
  */
-export function anyAnswersEndALookup(): FastCheck.IProperty<[StoredPrompt, unknown[], number]> {
+export function anyAnswersEndALookup(
+  create: CoordinatorImplementation = ownCoordinator,
+): FastCheck.IProperty<[StoredPrompt, unknown[], number]> {
   const junk = fc.array(
     fc.oneof(
       { weight: 20, arbitrary: fc.constantFrom<unknown>(1, 1, 1, 0) },
@@ -251,7 +277,7 @@ export function anyAnswersEndALookup(): FastCheck.IProperty<[StoredPrompt, unkno
     { minLength: 1, maxLength: 50 },
   );
   return fc.property(storedPrompt(), junk, fc.integer({ min: 1, max: 64 }), (prompt, answers, first) => {
-    const session = new LookupSession(new MooncakeStoreCoordinator(prompt.options), {
+    const session = new LookupSession(create(prompt.options), {
       numTokens: prompt.numTokens,
       blockHashes: promptHashes(prompt.numHashes),
       keyPrefixes: prompt.options.kvCacheGroups.map((_, group) => [`0/${group}`]),
@@ -282,14 +308,17 @@ export function anyAnswersEndALookup(): FastCheck.IProperty<[StoredPrompt, unkno
       const stored = prompt.stored.map((row, group) =>
         row.map((_, index) => there(given.get(`0/${group}@${hex(index)}`))),
       );
-      assert.deepEqual(known(result), known(lookupPrompt({ ...prompt, stored }).result));
+      assert.deepEqual(
+        known(result),
+        known(lookupPrompt({ ...prompt, stored }, {}, 1, create(prompt.options)).result),
+      );
     }
   });
 }
 
 /** The length of a search, or undefined where it refuses. */
 function searchOrRefusal(
-  coordinator: MooncakeStoreCoordinator,
+  coordinator: CoordinatorUnderTest,
   maxLength: number,
   existence: ExistenceTable,
 ): number | undefined {
