@@ -8,7 +8,8 @@ import { runProcess } from "../runner/process.js";
 
 /** Pages, and what each of their programs prints. */
 const PAGES: Readonly<Record<string, readonly RegExp[]>> = {
-  "conformance.md": [/^\d+ 0 \d+ undefined$/],
+  "conformance.md": [/^\d+ 0 \d+ undefined$/, /^both hold$/],
+  "events.md": [/^1 event of engine 0: 2 blocks$/, /^read 1 batch, wrote \d+ bytes$/],
   "errors.md": [/^ERR_KEY .*not a key/],
   "wire-types.md": [
     /^gpt-oss-20b true$/,

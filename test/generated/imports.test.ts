@@ -75,8 +75,10 @@ test("every emitted file loads in plain Node once compiled", () => {
       writeFileSync(target, ts.transpileModule(source, { compilerOptions, fileName }).outputText);
       return pathToFileURL(target).href;
     };
-    const wire = readdirSync(join(ROOT, "src/wire")).map((name) => `src/wire/${name}`);
-    for (const path of ["src/errors.ts", "src/release.ts", "src/platform/node.ts", ...wire]) compile(path);
+    const rooms = ["src/checks", "src/wire"].flatMap((room) =>
+      readdirSync(join(ROOT, room)).map((name) => `${room}/${name}`),
+    );
+    for (const path of ["src/errors.ts", "src/release.ts", "src/platform/node.ts", ...rooms]) compile(path);
     const urls = files.map((file) => compile(`generated/typescript/${file}`));
     const script = join(folder, "load-all.js");
     writeFileSync(
