@@ -36,6 +36,27 @@ export interface LongestCacheHit {
 /**
  * Decides which blocks of a prompt are worth storing, asking for and loading, where an engine has several kinds of
  * cache at once. Pure and immutable. Mirrors `MooncakeStoreCoordinator` of vllm-0.33.
+ *
+ * @example
+ * ```ts
+ * import { BlockHasher, MooncakeStoreCoordinator, PoolKey } from "mooncake-kv";
+ * import { openStore } from "mooncake-kv/store";
+ *
+ * const coordinator = MooncakeStoreCoordinator.fromKvCacheConfig({
+ *   kvCacheGroups: [{ kvCacheSpec: { kind: "full", blockSize: 16 } }],
+ *   schedulerBlockSize: 16,
+ *   hashBlockSize: 16,
+ * });
+ * const store = await openStore("mooncake-admin:http://127.0.0.1:9003");
+ * const tokens = Uint32Array.from({ length: 64 }, (_, token) => token);
+ * const { hitLength, failure } = await coordinator.lookup({
+ *   numTokens: tokens.length,
+ *   blockHashes: new BlockHasher({ blockSize: 16 }).hash(tokens),
+ *   keyPrefixes: [[PoolKey.buildPrefix({ modelName: "Qwen3-8B" })]],
+ *   exists: (keys) => store.exists(keys, { deadlineMs: 1_000 }),
+ * });
+ * console.log(failure ? `unknown: ${failure.error.message}` : `${hitLength} of ${tokens.length} tokens`);
+ * ```
  */
 export class MooncakeStoreCoordinator implements PrefixSearch {
   /** The store's groups; their positions are the group ids. */

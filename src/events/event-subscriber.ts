@@ -20,6 +20,15 @@ const LONGEST_PAUSE = 1_000;
  * as fast as they are read. Missed batches are replayed, in order, or reported as lost. A connection that breaks is made
  * anew, as long as it takes; then what was missed is replayed at once, together with the last batch that was seen, which
  * tells whether the engine is still the same.
+ *
+ * @example
+ * ```ts
+ * import { BlockIndex, EventSubscriber } from "mooncake-kv/events";
+ *
+ * const index = new BlockIndex({ blockSize: 16 });
+ * const subscriber = new EventSubscriber({ endpoint: "tcp://gpu01:5557", replayEndpoint: "tcp://gpu01:5558" });
+ * for await (const message of subscriber) index.applyMessage("engine-1", message);
+ * ```
  */
 export class EventSubscriber implements AsyncIterable<SubscribedMessage> {
   readonly #options: CheckedSubscriberOptions;

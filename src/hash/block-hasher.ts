@@ -68,6 +68,15 @@ export interface HashAsyncOptions {
 /**
  * Hashes token blocks exactly as a vLLM engine does: each hash covers its block and, through its parent, everything
  * before it. Mirrors vLLM's `get_request_block_hasher`, `hash_block_tokens` and `init_none_hash`.
+ *
+ * @example
+ * ```ts
+ * import { BlockHasher } from "mooncake-kv";
+ *
+ * const hasher = new BlockHasher({ release: "vllm-0.33", blockSize: 16, seed: "0" });
+ * const hashes = hasher.hash(Uint32Array.from({ length: 40 }, (_, token) => token));
+ * console.log(hashes.length, hashes.toHex()[0]); // 2 full blocks; the last 8 tokens have no hash
+ * ```
  */
 export class BlockHasher implements HashRules {
   /** The engine's vLLM release. */

@@ -46,6 +46,14 @@ const SHAPE = "[prefix@]model[namespace][@cfg:hex]@tp_rank:T@pcpP@dcpD@pp_rank:S
  * Takes a key text apart. Works from the right, since only the right end has a fixed form; the head is kept verbatim.
  * `formatParsedKey` of the result is the same text again.
  *
+ * @example
+ * ```ts
+ * import { parseKey } from "mooncake-kv";
+ *
+ * const { tpRank, groupId, parts } = parseKey("Qwen3-8B@tp_rank:1@pcp0@dcp0@pp_rank:0@group:0@a0a0");
+ * console.log(tpRank, groupId, parts?.modelName);
+ * ```
+ *
  * @throws MooncakeKvError `ERR_KEY` for a text that is no key of vLLM's MooncakeStoreConnector, or whose head does
  * not hold the given model.
  */

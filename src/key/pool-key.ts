@@ -29,7 +29,17 @@ const FIELDS = [
   "groupId",
 ] as const;
 
-/** The key of one block in the store. Mirrors vLLM's `PoolKey`. */
+/**
+ * The key of one block in the store. Mirrors vLLM's `PoolKey`.
+ *
+ * @example
+ * ```ts
+ * import { PoolKey } from "mooncake-kv";
+ *
+ * const key = new PoolKey({ modelName: "Qwen3-8B", tpRank: 1 }, "a0".repeat(32));
+ * console.log(key.toString()); // Qwen3-8B@tp_rank:1@pcp0@dcp0@pp_rank:0@group:0@a0a0...
+ * ```
+ */
 export class PoolKey {
   /** All of the key but the hash. */
   readonly keyMetadata: KeyMetadata;

@@ -23,6 +23,17 @@ const OPTIONS: OptionNames<ChunkedTokenDatabaseOptions> = { ...STORE_LAYOUT_OPTI
  *
  * The members that deal with keys and memory stand for release 0.27, where the database owned both; since 0.31 they
  * belong to the layout, and work here only while that is rank-local.
+ *
+ * @example
+ * ```ts
+ * import { BlockHasher, ChunkedTokenDatabase } from "mooncake-kv";
+ *
+ * const tokens = Uint32Array.from({ length: 64 }, (_, token) => token);
+ * const hashes = new BlockHasher({ blockSize: 16 }).hash(tokens);
+ * const database = new ChunkedTokenDatabase({ metadata: { modelName: "Qwen3-8B" }, blockSize: 16 });
+ * const chunks = database.chunks(tokens.length, hashes, { maskNum: 32 }); // the first 32 tokens are stored already
+ * console.log(database.storeLayout.keys(chunks).toArray());
+ * ```
  */
 export class ChunkedTokenDatabase {
   /** What the keys say besides shard and hash. */

@@ -51,6 +51,18 @@ interface Pending {
 /**
  * Asks worker rank 0 of a running engine how much of a prompt the store holds. Mirrors vLLM's `LookupKeyClient`:
  * requests go out one by one, in the order of the calls, and answers are kept by request id until they are fetched.
+ *
+ * @example
+ * ```ts
+ * import { BlockHasher } from "mooncake-kv";
+ * import { LookupKeyClient } from "mooncake-kv/lookup";
+ *
+ * const client = new LookupKeyClient({ socketPath: "ipc:///tmp/lookup_rpc_port_0_host_gpu01_dp_rank0" });
+ * const tokens = Uint32Array.from({ length: 64 }, (_, token) => token);
+ * const { hitLength, failure } = await client.lookup("request-1", 64, new BlockHasher({ blockSize: 16 }).hash(tokens));
+ * console.log(failure ? `unknown: ${failure.error.message}` : hitLength);
+ * await client.close();
+ * ```
  */
 export class LookupKeyClient {
   readonly #transport: LookupTransport;

@@ -125,6 +125,16 @@ const BACKENDS: Readonly<Record<string, Backend>> = {
  * A store URI is code: it names programs, libraries and hosts that this process runs, loads and speaks to. Take it from
  * whoever may do that, not from a stranger.
  *
+ * @example
+ * ```ts
+ * import { openStore } from "mooncake-kv/store";
+ *
+ * await using store = await openStore("embedded:?capacity=64MiB");
+ * (await store.put(["a"], [Uint8Array.of(1, 2, 3)])).throwIfFailed();
+ * const { values } = await store.get(["a", "b"]);
+ * console.log(values[0]?.length, values[1]); // 3 undefined
+ * ```
+ *
  * @throws MooncakeKvError `ERR_CONFIG` for an unknown backend or option, `ERR_NATIVE` when the addon is needed and
  * can't be loaded, `ERR_STORE` when the backend can't start.
  */

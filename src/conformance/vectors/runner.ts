@@ -52,6 +52,14 @@ interface VectorLine {
  * Runs a golden vector file against handlers: each line for its source and for every release in its `same_in`. A line
  * with an unknown op, an unknown source or unreadable JSON counts as failed. Lines are read one at a time.
  *
+ * @example
+ * ```ts
+ * import { runVectorFile, vectorHandlers } from "mooncake-kv/conformance";
+ *
+ * const { passed, failed, failures } = await runVectorFile("test/vectors/keys.jsonl", vectorHandlers);
+ * console.log(passed, failed, failures[0]);
+ * ```
+ *
  * @throws MooncakeKvError `ERR_CONFIG` for options that are none, for an op in `only` that has no handler, and for one of
  * which the file has no line: most are misspelt.
  */

@@ -58,6 +58,22 @@ const OPTIONS: OptionNames<MooncakeStoreSchedulerOptions> = {
  * what can be so is believed of a lookup, and a client that says nothing is not waited for for ever. One thing is not as
  * in vLLM: a request that is preempted and admitted again before the next step keeps what belongs to its new life. vLLM
  * drops it, so that a load is never issued and the request waits for ever, or raises.
+ *
+ * @example
+ * ```ts
+ * import { MooncakeStoreScheduler, PendingLookups } from "mooncake-kv/connector";
+ * import { LookupKeyClient } from "mooncake-kv/lookup";
+ *
+ * const client = new LookupKeyClient({ socketPath: "ipc:///tmp/lookup" });
+ * const scheduler = new MooncakeStoreScheduler({
+ *   config: { kvRole: "kv_both", kvCacheGroups: [{ kvCacheSpec: { kind: "full", blockSize: 16 } }], blockSize: 16 },
+ *   lookupClient: new PendingLookups({
+ *     lookup: (numTokens, blockHashes) => client.lookup("scheduler", numTokens, blockHashes),
+ *     reset: () => client.reset(),
+ *   }),
+ * });
+ * console.log(scheduler.settings.hashBlockSize);
+ * ```
  */
 export class MooncakeStoreScheduler {
   readonly settings: ConnectorSettings;

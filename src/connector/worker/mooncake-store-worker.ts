@@ -41,6 +41,24 @@ const ANSWER_MS = 250;
  * Where vLLM has defects this one does not: a load without any object is reported; a load that is split for the disk
  * reports every block that it did not fill; a block that a job could not store for want of a source is stored by a later
  * one; a lookup that can't be decided is a failure.
+ *
+ * @example
+ * ```ts
+ * import { kvCacheBytes, kvCacheTensors } from "mooncake-kv";
+ * import { MooncakeStoreWorker } from "mooncake-kv/connector";
+ * import { openStore } from "mooncake-kv/store";
+ *
+ * const cache = { layout: "LBHNC", numLayers: 2, numBlocks: 8, numHeads: 8, blockSize: 16, contentSize: 128, elementSize: 2 } as const;
+ * const store = await openStore("mooncake:./mooncake.json");
+ * const arena = await store.createArena(kvCacheBytes(cache));
+ * const kvCacheGroups = [{ kvCacheSpec: { kind: "full", blockSize: 16 } }] as const;
+ * const worker = new MooncakeStoreWorker({
+ *   config: { kvRole: "kv_both", kvCacheGroups, blockSize: 16, model: "Qwen/Qwen3-8B", numKvHeads: 8 },
+ *   store,
+ *   registerMemory: false,
+ * });
+ * await worker.registerKvCaches(kvCacheTensors(cache, arena.baseAddress), cache.numBlocks);
+ * ```
  */
 export class MooncakeStoreWorker implements AsyncDisposable {
   readonly settings: WorkerSettings;

@@ -45,6 +45,17 @@ const OPTION_NAMES = ["blockSize", "capacity", "maxEngines", "onProblem"];
  * Which engines would hit how much of a prompt. It follows the events of several engines, of different models and shapes,
  * in bounded memory, and answers for a list of block hashes what each engine itself would answer. It may know of fewer
  * blocks than there are (when it is full, or events were lost), never of more than the events said.
+ *
+ * @example
+ * ```ts
+ * import { BlockHasher } from "mooncake-kv";
+ * import { BlockIndex, blockStored, EventHashes } from "mooncake-kv/events";
+ *
+ * const index = new BlockIndex({ blockSize: 16 });
+ * const hashes = new BlockHasher({ blockSize: 16, seed: "0" }).hash(Uint32Array.from({ length: 64 }, (_, token) => token));
+ * index.apply("engine-1", blockStored({ blockHashes: EventHashes.from([hashes.at(0)!, hashes.at(1)!]), blockSize: 16, medium: "GPU" }));
+ * console.log(index.match(hashes)[0]); // engine-1 has 32 tokens
+ * ```
  */
 export class BlockIndex {
   readonly blockSize: number;
