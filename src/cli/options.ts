@@ -69,7 +69,7 @@ export function wholeOption(
 }
 
 /** Ranks and groups of the largest engine that a command takes for real; a larger number is a slip of the keyboard. */
-const MOST_RANKS = 65_536;
+export const MOST_RANKS = 65_536;
 
 /** An option whose value is a rank, or a group: from 0. */
 export function rankOption(flags: string, description: string): Option {
