@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { HASH_ALGORITHMS, type HashAlgorithm } from "../hash/algorithm.js";
 import { RELEASES } from "../release.js";
 import { hexBytes } from "./input/members.js";
+import { didYouMean } from "./nearest.js";
 
 // Options that several commands share: one spelling and one meaning everywhere.
 
@@ -45,7 +46,10 @@ export function algorithmOption(): Option {
       const found = HASH_ALGORITHMS.find((algorithm) => algorithm === text);
       if (found !== undefined) return found;
       const word = Object.hasOwn(EARLIER_ALGORITHMS, text) ? `${EARLIER_ALGORITHMS[text]} ` : "";
-      throw new InvalidArgumentError(`${word}Allowed choices are ${HASH_ALGORITHMS.join(", ")}.`);
+      const near = word === "" ? didYouMean(text, HASH_ALGORITHMS) : "";
+      throw new InvalidArgumentError(
+        `${word}Allowed choices are ${HASH_ALGORITHMS.join(", ")}${near === "" ? "." : near}`,
+      );
     });
 }
 
