@@ -1,3 +1,5 @@
+import { UsageError } from "./usage-error.js";
+
 /** Nesting beyond which a value is cut off: error details may hold whatever a caller passed in. */
 const MAX_DEPTH = 100;
 
@@ -22,7 +24,12 @@ export function jsonSafe(value: unknown, depth: number = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, next(item)]));
 }
 
-/** `jsonSafe` as text on one line. */
+/** `jsonSafe` as text on one line. @throws UsageError for more than one text can hold. */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(jsonSafe(value));
+  try {
+    return JSON.stringify(jsonSafe(value));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError("the result is too large for one JSON text; ask for less, or leave --json out");
+  }
 }

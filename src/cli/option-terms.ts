@@ -6,7 +6,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   numHashLookaheadTokens: "--lookahead",
   dcpWorldSize: "--dcp-size",
   totalKvHeads: "--num-kv-heads",
-  prefixMatchUnit: "--block-size",
+  prefixMatchUnit: "--hash-block-size",
   schedulerBlockSize: "the common multiple of the groups' block sizes",
 };
 

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { HASH_ALGORITHMS, type HashAlgorithm } from "../hash/algorithm.js";
 import { RELEASES } from "../release.js";
 import { hexBytes } from "./input/members.js";
+import { didYouMean } from "./nearest.js";
 
 // Options that several commands share: one spelling and one meaning everywhere.
 
@@ -45,7 +46,10 @@ export function algorithmOption(): Option {
       const found = HASH_ALGORITHMS.find((algorithm) => algorithm === text);
       if (found !== undefined) return found;
       const word = Object.hasOwn(EARLIER_ALGORITHMS, text) ? `${EARLIER_ALGORITHMS[text]} ` : "";
-      throw new InvalidArgumentError(`${word}Allowed choices are ${HASH_ALGORITHMS.join(", ")}.`);
+      const near = word === "" ? didYouMean(text, HASH_ALGORITHMS) : "";
+      throw new InvalidArgumentError(
+        `${word}Allowed choices are ${HASH_ALGORITHMS.join(", ")}${near === "" ? "." : near}`,
+      );
     });
 }
 
@@ -69,7 +73,7 @@ export function wholeOption(
 }
 
 /** Ranks and groups of the largest engine that a command takes for real; a larger number is a slip of the keyboard. */
-const MOST_RANKS = 65_536;
+export const MOST_RANKS = 65_536;
 
 /** An option whose value is a rank, or a group: from 0. */
 export function rankOption(flags: string, description: string): Option {

@@ -4,16 +4,17 @@ import { printable } from "./text.js";
 /** Milliseconds between two lines that a person can tell apart. */
 const EVERY_MS = 100;
 
-/** What a long command is at: one line on stderr that replaces itself, on a terminal only. */
+/** What a long command is at: one line on stderr that replaces itself, on a terminal only, and for people only. */
 export class Progress {
   readonly #context: Pick<CommandContext, "io" | "stderr">;
   readonly #active: boolean;
   #shownAt = Number.NEGATIVE_INFINITY;
   #shown = false;
 
-  constructor(context: Pick<CommandContext, "io" | "stderr">) {
+  /** @param json whether the command was asked for JSON, whose reader is a program. */
+  constructor(context: Pick<CommandContext, "io" | "stderr">, json: boolean = false) {
     this.#context = context;
-    this.#active = context.io.stderr.isTTY === true;
+    this.#active = context.io.stderr.isTTY === true && !json;
   }
 
   /** Shows a text instead of the one before; not more often than a person can read. */

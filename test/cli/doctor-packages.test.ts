@@ -1,11 +1,13 @@
+import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import manifest from "../../package.json" with { type: "json" };
 import { packageChecks } from "../../src/cli/doctor/package-checks.js";
-import { runJson } from "./helpers/run.js";
+import { run, runJson } from "./helpers/run.js";
 
 /** A folder with packages of these versions. */
 function withPackages(versions: Readonly<Record<string, string>>, use: (folder: string) => Promise<void>) {
@@ -53,6 +55,24 @@ test("doctor lists them", async () => {
   const subjects = (value["findings"] as { subject: string }[]).map(({ subject }) => subject);
   for (const name of ["zeromq", "prom-client", "cmake-js", "@huggingface/tokenizers"])
     assert.ok(subjects.includes(name), name);
+});
+
+test("an addon that is missing is no fault of a store that is HTTP; a password stays out of the report", async () => {
+  const admin = "mooncake-admin:http://user:secret@127.0.0.1:1";
+  const { exitCode, value } = await runJson(["doctor", "--store", admin]);
+  assert.equal([exitCode, value["store"]], [1, "mooncake-admin:http://***@127.0.0.1:1"]);
+  assert.not.match(JSON.stringify(value), "secret");
+  const { stderr } = await run(["doctor", "--store", "1://user:secret@host"]);
+  assert.not.match(stderr, "secret");
+  const program = `
+    import { buildChecks } from "./src/cli/doctor/build-checks.ts";
+    for (const needed of [true, false])
+      console.log((await buildChecks({ PATH: "/nonexistent" }, needed)).map(({ status }) => status).join());
+  `;
+  const argv = ["--import", "tsx", "--input-type=module", "--eval", program];
+  const env = { ...process.env, MOONCAKE_KV_ADDON: "/nonexistent.node" };
+  const { stdout } = await promisify(execFile)(process.execPath, argv, { env });
+  assert.is(stdout, "missing,missing,missing\nwarning,warning,warning\n");
 });
 
 test.run();

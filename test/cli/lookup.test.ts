@@ -215,7 +215,6 @@ test("ranks of prefill context parallelism each hold a part", async () => {
   assert.is((await askStore(half, lookupEngine({ ...engine, pcpSize: 2 }, 16), prompt)).hitTokens, 0);
   await half.close();
   assert.throws(() => lookupEngine({ ...engine, pcpSize: 2, group: ["full", "swa:16:16"] }, 16), /context/);
-  assert.throws(() => lookupEngine({ ...engine, pcpSize: 2, storeTpSize: 2 }, 16), /--pcp-size/);
 });
 
 test("a prompt that is too short for any hit gets the reason", async () => {
@@ -230,7 +229,8 @@ test("a prompt that is too short for any hit gets the reason", async () => {
   assert.match(speculative.lines.at(-1)!, /computed again: 17 tokens are too few/);
   const long = await lookupJson([...store, ...tokens]);
   assert.is(long["reason"], null);
-  const none = await lookupJson([...store, "--group", "full:64", "--group", "swa:64:64", ...tokens]);
+  const groups = ["--group", "full:64", "--group", "swa:64:64"];
+  const none = await lookupJson([...store, "--hash-block-size", "16", ...groups, ...tokens]);
   assert.match(String(none["reason"]), "multiple of 64 tokens");
 });
 
@@ -391,7 +391,7 @@ test("a file that is no tokenizer, options that don't fit, and input that is non
     [["--store", "embedded:?bogus=1", "--model-name", "m", "x"], /--store: .*no option "bogus"/],
     [[...store, "--group", "bogus", "1"], /--group "bogus"/],
     [[...store, "--group", "bogus", "--hashes", "x"], /--group "bogus"/],
-    [[...store, "--group", "full:24", "1"], /24/],
+    [[...store, "--block-size", "16", "--group", "full:24", "1"], /24/],
     [[...store, "--cache-prefix", "a\nb", "x"], /--cache-prefix .*control character/],
     [["--store", "embedded:", "x"], /either --model/],
     [[...store, "--lora-name", "a", "x"], /--lora-path/],

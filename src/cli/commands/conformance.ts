@@ -6,6 +6,7 @@ import { type FileReport, runVectorLines } from "../../conformance/vectors/runne
 import { describe } from "../../errors.js";
 import type { CommandContext } from "../command.js";
 import { checkContractStore, runContract } from "../conformance/run-contract.js";
+import { MAX_KEPT_LINES, MAX_LINE_BYTES, tooManyLines } from "../input/limits.js";
 import type { Line } from "../input/lines.js";
 import { readFileLines, unreadable } from "../input/read-input.js";
 import { jsonText } from "../json.js";
@@ -22,6 +23,8 @@ Stores: embedded:, mooncake: (a real master and real processes, from the wheel o
 mooncake-native: or mooncake-native:/path/lib.so (the library of MOONCAKE_STORE_LIBRARY or of the path; its cluster has
 to live in this process, as that of this package's own libmooncake_store.so does).
 Scenarios that this store can't run, because they need another kind of backend, are listed with the reason.
+
+Files are read line by line: up to ${MAX_KEPT_LINES} lines, of up to ${MAX_LINE_BYTES >> 20} MiB each.
 
 Exit status: 0 when every line of every file passed, 1 when one failed or a file has no line, 2 when a file can't be
 read.`;
@@ -46,7 +49,7 @@ async function run(
 ): Promise<void> {
   checkContractStore(options.store);
   for (const file of files) await checkReadable(file);
-  const progress = new Progress(context);
+  const progress = new Progress(context, options.json);
   const reports: FileReport[] = [];
   try {
     for (const [index, file] of files.entries()) {
@@ -98,6 +101,7 @@ async function* counted(
   file: string,
 ): AsyncGenerator<string> {
   for await (const { number, text } of lines) {
+    if (number > MAX_KEPT_LINES) throw tooManyLines(JSON.stringify(file));
     await progress.show(`${file}: line ${number}`);
     yield text ?? "(not UTF-8 text)";
   }

@@ -49,7 +49,7 @@ async function run({ store: uri, json }: DemoOptions, context: CommandContext): 
   const root = packageRoot();
   if (!nativeAvailable()) await build(root, context);
   using stop = new StopSignal(context.io);
-  const progress = new Progress(context);
+  const progress = new Progress(context, json);
   const store = await openStore(uri);
   try {
     const { first, conversation } = await runWholeDemo({

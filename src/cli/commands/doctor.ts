@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { withoutPassword } from "../../store/cluster/redacted.js";
 import type { MooncakeStoreOptions } from "../../store/index.js";
 import { MOONCAKE_OPTIONS } from "../../store/mooncake/options.js";
 import type { CommandContext } from "../command.js";
@@ -34,9 +35,11 @@ export function define(command: Command, context: CommandContext): void {
     .action((options: DoctorOptions) => run(options, context));
 }
 
-async function run({ store, json, log: wanted }: DoctorOptions, context: CommandContext): Promise<void> {
-  const mooncake = mooncakeOptions(store);
-  const { findings, log } = await examine({ store, mooncake, environment: context.env });
+async function run({ store: uri, json, log: wanted }: DoctorOptions, context: CommandContext): Promise<void> {
+  const mooncake = mooncakeOptions(uri);
+  const { findings, log } = await examine({ store: uri, mooncake, environment: context.env });
+  // A report is passed on to others.
+  const store = withoutPassword(uri);
   const healthy = findings.every(({ status }) => status !== "missing");
   if (!healthy) context.exitCode = 1;
   if (json) {
@@ -55,7 +58,10 @@ function withRemedies(finding: Finding): Finding & { readonly remedies: readonly
 /** The options of a Mooncake store out of its URI; undefined for any other store. */
 function mooncakeOptions(uri: string): MooncakeStoreOptions | undefined {
   const match = /^([a-z][a-z0-9-]*):([^?]*)(?:\?(.*))?$/is.exec(uri);
-  if (!match) throw new UsageError(`${JSON.stringify(uri)} is no store URI, as "mooncake:./mooncake.json"`);
+  if (!match)
+    throw new UsageError(
+      `${JSON.stringify(withoutPassword(uri))} is no store URI, as "mooncake:./mooncake.json"`,
+    );
   const [, scheme = "", path = "", query = ""] = match;
   if (scheme.toLowerCase() !== "mooncake") return undefined;
   const options = Object.fromEntries(new URLSearchParams(query));

@@ -10,6 +10,7 @@ import { DEFAULT_RELEASE, type Release } from "../../release.js";
 import type { CommandContext } from "../command.js";
 import { readHashRequest } from "../input/hash-request.js";
 import { checkLora } from "../input/lora.js";
+import { checkNoneHash } from "../input/none-hash.js";
 import { readInput } from "../input/read-input.js";
 import { unshareableRoot } from "../input/shared-root.js";
 import { jsonText } from "../json.js";
@@ -127,17 +128,6 @@ async function run(tokens: readonly string[], options: HashOptions, context: Com
   if (hashes.length === 0)
     await context.stderr.line(
       `mooncake-kv: no hashes: ${count(session.numTokens, "token")} fill no block of ${hasher.blockSize}`,
-    );
-}
-
-/** @throws UsageError for a root that the algorithm can't have. */
-function checkNoneHash({ noneHash, algorithm }: HashOptions): void {
-  const lengths = algorithm.startsWith("sha256") ? [32] : [16, 32];
-  if (noneHash !== undefined && !lengths.includes(noneHash.length))
-    throw new UsageError(
-      `--none-hash has ${noneHash.length} bytes; the root of ${algorithm} has ${lengths.join(" or ")}: ` +
-        `${lengths.map((length) => 2 * length).join(" or ")} hex digits`,
-      { bytes: noneHash.length, algorithm },
     );
 }
 

@@ -7,17 +7,14 @@ import type { CommandContext } from "../command.js";
 import { jsonText } from "../json.js";
 import { type Answer, answerLines, askEngine, nothingToAsk } from "../lookup/answer.js";
 import { askStoreAt } from "../lookup/ask-store.js";
-import {
-  checkEngineOptions,
-  type EngineOptions,
-  GROUP_USAGE,
-  lookupEngine,
-} from "../lookup/engine-groups.js";
-import { DEFAULT_BLOCK_SIZE, type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
+import { type EngineOptions, lookupEngine } from "../lookup/engine-groups.js";
+import { engineShape, GROUP_KINDS, GROUP_USAGE } from "../lookup/engine-shape.js";
+import { type Prompt, type PromptOptions, readPrompt } from "../lookup/prompt.js";
 import {
   addFileOption,
   addJsonOption,
   algorithmOption,
+  hexOption,
   type JsonOption,
   ranksOption,
   releaseOption,
@@ -38,8 +35,9 @@ const HELP = `
 The prompt: token ids (as mooncake-kv hash takes them), a text with --tokenizer, or block hashes with --hashes. What
 mooncake-kv hash and chunks print says the block size, too; bare hashes need --block-size.
 
-A group's KIND is full, mla, rswa, swa, swa_mla, chunked_local or mamba, with the window behind the block size where it has
-one. With speculative decoding the engine computes the last matched block again: --eagle, or +eagle behind the groups that
+Groups are ${GROUP_KINDS}; EXTRA tokens are kept below the window for multi-token prediction. Blocks are hashed as vLLM
+resolves it: with one group a hash is of --block-size times --dcp-size tokens; with several of --hash-block-size, else of the
+greatest common divisor of their block sizes. With speculative decoding the engine computes the last matched block again: --eagle, or +eagle behind the groups that
 hold layers of the draft model.
 
 Whom to ask: a store (--store), under the keys of the engine that --model and the options after it describe; or an
@@ -66,9 +64,14 @@ export function define(command: Command, context: CommandContext): void {
     .addOption(releaseOption().default(DEFAULT_RELEASE))
     .addOption(algorithmOption().default(DEFAULT_HASH_ALGORITHM))
     .addOption(
-      size("--block-size <tokens>", "tokens of one hashed block (default: what the hashes say, or 16)"),
+      size("--block-size <tokens>", "--block-size of the engine (default: what fits the hashes, or 16)"),
     )
+    .addOption(size("--hash-block-size <tokens>", "--prefix-match-unit of the engine, where it has one"))
     .option("--seed <text>", "PYTHONHASHSEED of the engine (default: that of the environment)")
+    .addOption(hexOption("--none-hash <hex>", "root of the chain, where it is known").conflicts("seed"))
+    .addOption(
+      wholeOption("--lookahead <tokens>", "tokens after a block that its hash covers too").default(0),
+    )
     .option("--lora-name <name>", "name of the LoRA adapter")
     .option("--lora-path <path>", "path of the LoRA adapter")
     .option("--cache-salt <text>", "cache salt of the request")
@@ -108,8 +111,7 @@ async function run(args: readonly string[], options: LookupOptions, context: Com
   let prompt: Prompt;
   let milliseconds: number;
   try {
-    prompt = await readPrompt(args, options, context);
-    ask.prepare(prompt.blockSize);
+    prompt = await readPrompt(args, options, context, ask.hashBlockSize);
     const started = performance.now();
     answer = nothingToAsk(prompt) ?? (await ask.ask(prompt));
     milliseconds = performance.now() - started;
@@ -142,8 +144,8 @@ async function run(args: readonly string[], options: LookupOptions, context: Com
 
 /** A question to a store, or to an engine. */
 interface Question {
-  /** Checks the options against the block size that the prompt has. */
-  readonly prepare: (blockSize: number) => void;
+  /** Tokens of one hash of the engine; `said`: what hashes that came in are of, which must fit. */
+  readonly hashBlockSize: (said?: number) => number;
   readonly ask: (prompt: Prompt) => Promise<Answer>;
   readonly close: () => Promise<void>;
 }
@@ -152,15 +154,14 @@ interface Question {
 async function question(options: LookupOptions): Promise<Question> {
   if (options.store === undefined) return questionToEngine(options);
   const { store: uri } = options;
-  checkEngineOptions(options);
-  const engineOf = (blockSize: number) => lookupEngine(options, blockSize);
-  // The block size of hashes may stand in the input alone.
-  if (options.hashes !== true || options.blockSize !== undefined)
-    engineOf(options.blockSize ?? DEFAULT_BLOCK_SIZE);
+  let engine = lookupEngine(options);
   await checkStoreOption(uri);
   return {
-    prepare: engineOf,
-    ask: (prompt) => askStoreAt(uri, engineOf(prompt.blockSize), prompt, { timeoutMs: timeout(options) }),
+    hashBlockSize: (said) => {
+      engine = lookupEngine(options, said);
+      return engine.hashBlockSize;
+    },
+    ask: (prompt) => askStoreAt(uri, engine, prompt, { timeoutMs: timeout(options) }),
     close: async () => {},
   };
 }
@@ -172,6 +173,7 @@ function timeout(options: LookupOptions): number {
 
 function questionToEngine(options: LookupOptions): Question {
   const address = options.socket!;
+  engineShape(options);
   const client = new LookupKeyClient({
     socketPath: /^[a-z]+:\/\//.test(address) ? address : `ipc://${address}`,
     release: options.release,
@@ -179,7 +181,7 @@ function questionToEngine(options: LookupOptions): Question {
     timeoutMs: timeout(options),
   });
   return {
-    prepare: () => {},
+    hashBlockSize: (said) => engineShape(options, said).hashBlockSize,
     ask: (prompt) => askEngine(client, prompt),
     close: () => client.close(),
   };

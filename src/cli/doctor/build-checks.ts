@@ -8,10 +8,10 @@ const COMPILERS = ["c++", "g++", "clang++"];
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The addon, and what is needed to build it where it is missing. */
-export async function buildChecks(environment: Environment): Promise<Finding[]> {
-  const addon = checkAddon();
-  const needed = addon.status !== "ok";
+/** The addon, and what is needed to build it where it is missing. `addonNeeded`: the store that was asked for runs on it. */
+export async function buildChecks(environment: Environment, addonNeeded: boolean): Promise<Finding[]> {
+  const addon = checkAddon(addonNeeded);
+  const needed = addon.status === "missing";
   const compilers = await Promise.all(COMPILERS.map((name) => versionOf(name, environment)));
   const compiler = compilers.find((version) => version !== undefined);
   const cmake = await versionOf("cmake", environment);
@@ -30,7 +30,7 @@ export async function buildChecks(environment: Environment): Promise<Finding[]> 
   ];
 }
 
-function checkAddon(): Finding {
+function checkAddon(needed: boolean): Finding {
   try {
     const { addon, path, passedOver } = findNative();
     const detail = `${path}, version ${addon.packageVersion}, SHA-256 by ${addon.sha256Path}`;
@@ -49,7 +49,7 @@ function checkAddon(): Finding {
       : [];
     return missing(
       "native addon",
-      true,
+      needed,
       attempts.map(({ path, reason }) => `${path}: ${reason}`).join("; ") || String(error),
       [
         "Build it: npm install cmake-js node-addon-api && npx mooncake-kv build (in a checkout: npm run build:native)",

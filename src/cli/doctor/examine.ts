@@ -28,14 +28,15 @@ export interface Diagnosis {
 export async function examine({ store, mooncake, environment }: Examination): Promise<Diagnosis> {
   const python = mooncake?.python ?? (environment["MOONCAKE_KV_PYTHON"] || "python3");
   const [build, pythonFindings] = await Promise.all([
-    buildChecks(environment),
+    // The admin interface is HTTP.
+    buildChecks(environment, !/^mooncake-admin:/i.test(store)),
     pythonChecks(python, environment, mooncake !== undefined),
   ]);
   const local = [
     ok("Node", `${process.versions.node}, ${process.platform}-${process.arch}`),
     ...build,
     ...(await packageChecks(
-      build.some(({ subject, status }) => subject === "native addon" && status !== "ok"),
+      build.some(({ subject, status }) => subject === "native addon" && status === "missing"),
     )),
     ...pythonFindings,
   ];

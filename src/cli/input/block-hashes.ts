@@ -75,6 +75,23 @@ function hashesOfChunks(chunks: readonly unknown[], source: string): InputHashes
 }
 
 /**
+ * Tokens of one hash, as the input says it; undefined where it does not.
+ *
+ * @throws UsageError where the ranges in the input are not those of a prompt.
+ */
+export function saidBlockSize({ blockSize, spans, source }: InputHashes): number | undefined {
+  const said = blockSize ?? (spans && blockSizeOfSpans(spans, source));
+  return said === 0 ? undefined : said;
+}
+
+/** The error for hashes of which nobody says what they are of. */
+export function bareHashes({ source }: InputHashes, flag: string): UsageError {
+  return new UsageError(
+    `${source}: bare hashes don't say how many tokens a block has; add ${flag}, or pass on what mooncake-kv hash prints`,
+  );
+}
+
+/**
  * Tokens of one hash, on which input and option must agree: hashes of blocks of 4 tokens, taken for blocks of 16, would be
  * looked for in the wrong places.
  *
@@ -82,10 +99,10 @@ function hashesOfChunks(chunks: readonly unknown[], source: string): InputHashes
  * @throws UsageError where they differ, where neither says it, or where the ranges in the input are not those of a prompt.
  */
 export function hashBlockSize(
-  { hashes, blockSize, spans, source }: InputHashes,
+  input: InputHashes,
   option: { readonly flag: string; readonly size: number | undefined },
 ): number {
-  const said = blockSize ?? (spans && blockSizeOfSpans(spans, source));
+  const said = saidBlockSize(input);
   const { flag, size } = option;
   if (said !== undefined && size !== undefined && said !== size)
     throw new UsageError(`the hashes are of blocks of ${said} tokens, but ${flag} is ${size}`, {
@@ -93,12 +110,10 @@ export function hashBlockSize(
       option: size,
     });
   const agreed = size ?? said;
-  if (agreed !== undefined && agreed > 0) return agreed;
+  if (agreed !== undefined) return agreed;
   // Nothing depends on it where there is no hash.
-  if (hashes.length === 0) return 16;
-  throw new UsageError(
-    `${source}: bare hashes don't say how many tokens a block has; add ${flag}, or pass on what mooncake-kv hash prints`,
-  );
+  if (input.hashes.length === 0) return 16;
+  throw bareHashes(input, flag);
 }
 
 /** Bytes of a block hash: those of sha256 and xxhash. */

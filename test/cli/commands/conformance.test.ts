@@ -85,6 +85,16 @@ test("JSON has exactly the published members", async () => {
   });
 });
 
+test("more lines than can be reported on are an error; nothing is shown beside JSON", async () => {
+  const many = join(folder, "very-many.jsonl");
+  writeFileSync(many, "\n".repeat(1_000_001));
+  const { exitCode, stderr } = await run(["conformance", many]);
+  assert.is(exitCode, 2);
+  assert.match(stderr, /very-many\.jsonl": more than 1000000 lines, the limit of a run/);
+  const silent = await run(["conformance", KEYS, "--json"], { terminal: true });
+  assert.equal([silent.exitCode, silent.stderr], [0, ""]);
+});
+
 test("each failed id has a line with the first differing path", async () => {
   const { exitCode, stdout } = await run(["conformance", file("wrong.jsonl", GOOD, WRONG, UNKNOWN)]);
   assert.is(exitCode, 1);
