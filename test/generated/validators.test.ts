@@ -76,7 +76,11 @@ test("a refused value is in the details, with the rule", () => {
 
 test("what there is no codec for is told with what there is", () => {
   const cases: [string, string, RegExp][] = [
-    ["vllm-0.33", "KeyMetadat", /no type "KeyMetadat"; did you mean KeyMetadata\?; the types of vllm-0.33 are AllBlocksCleared, /],
+    [
+      "vllm-0.33",
+      "KeyMetadat",
+      /no type "KeyMetadat"; did you mean KeyMetadata\?; the types of vllm-0.33 are AllBlocksCleared, /,
+    ],
     ["vllm-0.27", "BoundaryPut", /vllm-0.27 has no type BoundaryPut; vllm-0.33 has it/],
     ["vllm-0.27", "LoadSpecs", /no type "LoadSpecs"/],
     ["vllm-0.1", "LoadSpec", /no release "vllm-0.1"; the releases are vllm-0.27, vllm-0.31, vllm-0.33/],
